@@ -1,0 +1,264 @@
+"""Quality gates of stored scenarios, one named rule each (paper A.2).
+
+A rule is a pure function that measures something and says whether it is within its limit. `GRAPH_RULES` look
+at a scenario's graph, `TABLE_RULES` at every stored table. Gates that need the generator (boundary mass at
+clips, whether targets left their mechanism) live with the generators.
+"""
+
+import dataclasses
+import math
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from arena.dataset import Dataset, Split, find_cycle
+from arena.errors import DataError, SourceError
+from arena.files import StoredScenario, is_scenario, open_scenario
+
+MIN_EDGES_PER_NODE = 0.8
+MIN_DEPTH = 2
+MIN_DEPTH_OF_FAMILY = {"chain": 3, "tree": 3, "small_world": 3, "scale_free": 3}
+MAX_CATEGORY_SHARE = 0.99
+MAX_CORRELATION = 0.99
+# A continuous column is near-constant when its SD is below this share of its largest magnitude.
+MIN_RELATIVE_SD = 1e-6
+# A column of integers with at most this many different values is taken to be discrete.
+MAX_CATEGORIES = 20
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """The outcome of one rule in one place.
+
+    Attributes:
+        rule: Name of the rule.
+        where: Scenario id, and for tables the replicate and split.
+        measured: What was found, with the variable concerned where there is one.
+        limit: What would be right.
+        ok: Whether it is.
+    """
+
+    rule: str
+    where: str
+    measured: str
+    limit: str
+    ok: bool
+
+
+# What a rule returns: measured, limit, ok; None where it does not apply.
+Verdict = tuple[str, str, bool] | None
+
+
+def audit(path: str | os.PathLike[str]) -> list[Finding]:
+    """Every rule on the scenario directory at `path`, or on all those below it, sorted by path.
+
+    Damaged files are findings, not errors; rules that would need them are left out.
+
+    Raises:
+        SourceError: If there is no scenario directory at or below `path`.
+    """
+    folders = list(_scenario_folders(Path(path)))
+    if not folders:
+        raise SourceError(f"{path}: holds no scenario directory; expected one with manifest.json")
+    return [finding for folder in folders for finding in audit_scenario(folder)]
+
+
+def audit_scenario(folder: Path) -> list[Finding]:
+    """Every rule on one scenario directory."""
+    try:
+        scenario = open_scenario(folder)
+    except DataError as error:
+        return [Finding("manifest", str(folder), str(error), "a readable manifest", False)]
+    findings = [Finding("files", scenario.id, *files_match(scenario))]
+    try:
+        adjacency = scenario.adjacency()
+    except DataError as error:
+        return [*findings, Finding("acyclic", scenario.id, str(error), "a readable DAG", False)]
+    for name, graph_rule in GRAPH_RULES.items():
+        findings += _finding(name, scenario.id, graph_rule(adjacency, scenario))
+    for replicate in range(scenario.n_replicates()):
+        for split in scenario.splits:
+            where = f"{scenario.id} replicate {replicate} {split}"
+            try:
+                dataset = scenario.load(split, replicate)
+            except DataError as error:
+                findings.append(Finding("readable", where, str(error), "finite values as recorded", False))
+                continue
+            for name, table_rule in TABLE_RULES.items():
+                findings += _finding(name, where, table_rule(dataset, scenario, split, replicate))
+    return findings
+
+
+def files_match(scenario: StoredScenario) -> tuple[str, str, bool]:
+    """Every recorded file is there with the recorded hash, and no other file is."""
+    problems = []
+    for name in scenario.manifest["files"]:
+        try:
+            scenario.read(name)
+        except DataError as error:
+            problems.append(str(error))
+    present = {
+        file.relative_to(scenario.path).as_posix() for file in scenario.path.rglob("*") if file.is_file()
+    }
+    problems += [
+        f"{name}: is not recorded"
+        for name in sorted(present - {*scenario.manifest["files"], "manifest.json"})
+    ]
+    return "; ".join(problems) or f"{len(scenario.manifest['files'])} files", "all as recorded", not problems
+
+
+def acyclic(adjacency: np.ndarray, scenario: StoredScenario) -> Verdict:
+    """The graph has no directed cycle."""
+    cycle = find_cycle(adjacency)
+    found = "no cycle" if cycle is None else " -> ".join(scenario.names[i] for i in cycle)
+    return found, "no directed cycle", cycle is None
+
+
+def no_isolated_variable(adjacency: np.ndarray, scenario: StoredScenario) -> Verdict:
+    """Every variable has a parent or a child."""
+    alone = np.flatnonzero(~(adjacency.any(axis=0) | adjacency.any(axis=1)))
+    return _listed(scenario.names, alone) or "none isolated", "none isolated", not len(alone)
+
+
+def deep_enough(adjacency: np.ndarray, scenario: StoredScenario) -> Verdict:
+    """The longest directed path of a synthetic graph has at least 2 edges, 3 in some graph families."""
+    if scenario.family != "synthetic":
+        return None
+    least = MIN_DEPTH_OF_FAMILY.get(str(scenario.factors.get("graph_family")), MIN_DEPTH)
+    found = depth(adjacency)
+    return f"depth {found}", f"at least {least}", found >= least
+
+
+def enough_edges(adjacency: np.ndarray, scenario: StoredScenario) -> Verdict:
+    """A synthetic graph has at least ceil(0.8 d) edges."""
+    if scenario.family != "synthetic":
+        return None
+    least = math.ceil(MIN_EDGES_PER_NODE * len(adjacency))
+    found = int(adjacency.sum())
+    return f"{found} edges", f"at least {least}", found >= least
+
+
+def finite(dataset: Dataset, scenario: StoredScenario, split: Split, replicate: int) -> Verdict:
+    """No value is missing or infinite."""
+    bad = np.flatnonzero(~np.isfinite(dataset.values).all(axis=0))
+    return _listed(dataset.names, bad) or "all finite", "all finite", not len(bad)
+
+
+def no_constant_continuous(
+    dataset: Dataset, scenario: StoredScenario, split: Split, replicate: int
+) -> Verdict:
+    """No continuous column, nor one that holds a single value, is constant or nearly so."""
+    values = dataset.values.astype(np.float64)
+    scale = np.abs(values).max(axis=0)
+    relative = values.std(axis=0) / np.where(scale > 0, scale, 1.0)
+    worst = int(np.argmin(relative))
+    ok = bool(relative[worst] >= MIN_RELATIVE_SD)
+    return f"'{dataset.names[worst]}' relative SD {relative[worst]:.2g}", f"at least {MIN_RELATIVE_SD:g}", ok
+
+
+def no_dominant_category(dataset: Dataset, scenario: StoredScenario, split: Split, replicate: int) -> Verdict:
+    """No discrete column has one category in more than 99 % of rows."""
+    shares = {}
+    for name, column in zip(dataset.names, dataset.values.T, strict=True):
+        categories, counts = np.unique(column, return_counts=True)
+        if 1 < len(categories) <= MAX_CATEGORIES and (categories == np.round(categories)).all():
+            shares[name] = counts.max() / len(column)
+    if not shares:
+        return None
+    worst = max(shares, key=lambda name: shares[name])
+    measured = f"'{worst}' {100 * shares[worst]:.1f} % of rows in one category"
+    return measured, f"at most {100 * MAX_CATEGORY_SHARE:g} %", bool(shares[worst] <= MAX_CATEGORY_SHARE)
+
+
+def no_duplicate_pair(dataset: Dataset, scenario: StoredScenario, split: Split, replicate: int) -> Verdict:
+    """No two columns correlate above 0.99 in magnitude."""
+    values = dataset.values.astype(np.float64)
+    varying = np.flatnonzero(values.std(axis=0) > 0)
+    if len(varying) < 2:
+        return None
+    correlation = np.abs(np.corrcoef(values[:, varying], rowvar=False))
+    np.fill_diagonal(correlation, 0.0)
+    a, b = (int(varying[i]) for i in np.unravel_index(correlation.argmax(), correlation.shape))
+    measured = f"'{dataset.names[a]}', '{dataset.names[b]}' correlation {correlation.max():.4f}"
+    return measured, f"at most {MAX_CORRELATION}", bool(correlation.max() <= MAX_CORRELATION)
+
+
+def mask_in_target_pool(dataset: Dataset, scenario: StoredScenario, split: Split, replicate: int) -> Verdict:
+    """Only variables of the recorded target pool were intervened on."""
+    pool = target_pool(scenario, split)
+    if pool is None:
+        return None
+    touched = np.flatnonzero(dataset.mask.any(axis=0)).tolist()
+    outside = [i for i in touched if dataset.names[i] not in pool]
+    return _listed(dataset.names, outside) or "all in the pool", "all in the pool", not outside
+
+
+def every_target_used(dataset: Dataset, scenario: StoredScenario, split: Split, replicate: int) -> Verdict:
+    """Every recorded target was intervened on in at least one row."""
+    pool = target_pool(scenario, split)
+    if pool is None:
+        return None
+    touched = {dataset.names[i] for i in np.flatnonzero(dataset.mask.any(axis=0))}
+    unused = [name for name in pool if name not in touched]
+    return ", ".join(f"'{name}'" for name in unused) or "all used", "a row for each target", not unused
+
+
+def rows_as_recorded(dataset: Dataset, scenario: StoredScenario, split: Split, replicate: int) -> Verdict:
+    """The table has as many rows as the manifest says."""
+    recorded = scenario.manifest["rows"][replicate][split]
+    return f"{dataset.n} rows", f"{recorded}", dataset.n == recorded
+
+
+GraphRule = Callable[[np.ndarray, StoredScenario], Verdict]
+TableRule = Callable[[Dataset, StoredScenario, Split, int], Verdict]
+
+GRAPH_RULES: dict[str, GraphRule] = {
+    "acyclic": acyclic,
+    "no_isolated_variable": no_isolated_variable,
+    "depth": deep_enough,
+    "edges": enough_edges,
+}
+TABLE_RULES: dict[str, TableRule] = {
+    "finite": finite,
+    "no_constant_continuous": no_constant_continuous,
+    "no_dominant_category": no_dominant_category,
+    "no_duplicate_pair": no_duplicate_pair,
+    "mask_in_target_pool": mask_in_target_pool,
+    "every_target_used": every_target_used,
+    "rows_as_recorded": rows_as_recorded,
+}
+
+
+def depth(adjacency: np.ndarray) -> int:
+    """Edges on the longest directed path of a DAG `[d, d]`."""
+    level = np.zeros(len(adjacency), int)
+    for _ in range(len(adjacency)):
+        deeper = np.where(adjacency > 0, level[:, None] + 1, 0).max(axis=0, initial=0)
+        if (deeper == level).all():
+            break
+        level = deeper
+    return int(level.max(initial=0))
+
+
+def target_pool(scenario: StoredScenario, split: Split) -> list[str] | None:
+    """The names in the manifest's `provenance.target_pool`; None when none is recorded, or nothing is set."""
+    return scenario.manifest["provenance"].get("target_pool") if split == "obs_int" else None
+
+
+def _finding(rule: str, where: str, verdict: Verdict) -> list[Finding]:
+    return [] if verdict is None else [Finding(rule, where, *verdict)]
+
+
+def _listed(names: tuple[str, ...], index: np.ndarray | list[int]) -> str:
+    return ", ".join(f"'{names[i]}'" for i in index)
+
+
+def _scenario_folders(folder: Path) -> Iterator[Path]:
+    if is_scenario(folder):
+        yield folder
+    elif folder.is_dir():
+        for child in sorted(folder.iterdir()):
+            if child.is_dir() and not child.name.startswith("."):
+                yield from _scenario_folders(child)

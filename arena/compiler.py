@@ -1,0 +1,98 @@
+"""SCMSpec -> SCM: nodes sorted, sized, and laid side by side in banks."""
+
+import jax
+import numpy as np
+
+from arena.scm import SCM
+from arena.spec import SCMSpec
+from mechanisms.base import Blueprint, Component, round_up, stack
+
+#: Parents are padded to a multiple of this.
+PARENTS_STEP = 8
+#: What a bank holds: a family, and the padded lengths of its dimensions.
+BankKey = tuple[str, str, tuple[tuple[str, int], ...]]
+
+
+def compile(spec: SCMSpec, *, dtype=np.float32) -> SCM:
+    """The executable SCM of a spec.
+
+    Args:
+        spec: A valid spec.
+        dtype: Floating-point type of all parameters and values; float64 needs `jax_enable_x64`.
+    """
+    return jax.device_put(compile_on_host(spec, dtype=dtype))
+
+
+def compile_on_host(spec: SCMSpec, *, dtype=np.float32) -> SCM:
+    """As `compile`, with numpy leaves."""
+    d = len(spec.nodes)
+    index = {name: j for j, name in enumerate(spec.names)}
+    order = topological_order(spec.adjacency)
+    width = round_up(max((len(node.parents) for node in spec.nodes), default=0), PARENTS_STEP)
+
+    parents = np.full((d, width), d, np.int32)
+    equations, channels = _Banks(width, dtype), _Banks(width, dtype)
+    mechanism, noise = np.zeros((d, 2), np.int32), np.zeros((d, 2), np.int32)
+    steps_of_roots = []
+    for step, j in enumerate(order):
+        node = spec.nodes[j]
+        parents[step, : len(node.parents)] = [index[p] for p in node.parents]
+        if node.parents:
+            equations.add(step, node.component)
+            channels.add(step, node.channel)
+        else:
+            steps_of_roots.append(step)
+            channels.add(step, node.component)
+    mechanisms, noises = equations.stack(mechanism), channels.stack(noise)
+    mechanism[steps_of_roots] = len(mechanisms), 0
+
+    return SCM(
+        names=spec.names,
+        order=np.asarray(order, np.int32),
+        parents=parents,
+        mechanism=mechanism,
+        noise=noise,
+        mechanisms=mechanisms,
+        noises=noises,
+        gain=np.ones(d, dtype),
+        offset=np.zeros(d, dtype),
+    )
+
+
+def bank_key(blueprint: Blueprint) -> BankKey:
+    """Nodes with equal keys share a bank."""
+    return (blueprint.cls.kind, blueprint.cls.family, blueprint.bucket())
+
+
+def topological_order(adjacency: np.ndarray) -> list[int]:
+    """Columns such that parents come first; among the ready ones, in column order."""
+    waiting = adjacency.sum(axis=0).astype(int)
+    ready, order = sorted(np.flatnonzero(waiting == 0).tolist(), reverse=True), []
+    while ready:
+        j = ready.pop()
+        order.append(j)
+        for child in np.flatnonzero(adjacency[j])[::-1].tolist():
+            waiting[child] -= 1
+            if waiting[child] == 0:
+                ready.append(child)
+    return order
+
+
+class _Banks:
+    """Collects the components of a graph, then stacks those of equal key."""
+
+    def __init__(self, width: int, dtype):
+        self.width, self.dtype = width, dtype
+        self.members: dict[BankKey, list[tuple[int, Blueprint]]] = {}
+
+    def add(self, step: int, blueprint: Blueprint) -> None:
+        self.members.setdefault(bank_key(blueprint), []).append((step, blueprint))
+
+    def stack(self, table: np.ndarray) -> tuple[Component, ...]:
+        """The banks in the order of their keys; writes bank and slot of each step into `table` `[d, 2]`."""
+        banks = []
+        for number, key in enumerate(sorted(self.members)):
+            steps, blueprints = zip(*self.members[key], strict=True)
+            table[list(steps)] = [(number, slot) for slot in range(len(steps))]
+            banks.append(stack(blueprints, self.width, self.dtype))
+        return tuple(banks)

@@ -1,0 +1,150 @@
+"""Suites on disk: for every SCM the two matched splits, several replicates of each (paper 4.5, A.1)."""
+
+import dataclasses
+import itertools
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from arena import __version__, protocols, suites
+from arena.compiler import compile_on_host
+from arena.dataset import Dataset, Split
+from arena.errors import SourceError
+from arena.files import is_scenario, open_scenario, write_scenario
+from arena.interventions import do_rows
+from arena.sampling import sample_values
+from arena.suites import Member, key_of
+from arena.synthetic.sample import generator
+
+#: SCMs that are sampled together; bounds the memory that a large suite needs.
+BATCH = 64
+
+
+@dataclasses.dataclass(frozen=True)
+class Progress:
+    """How far a generation is."""
+
+    done: int
+    total: int
+    id: str
+
+
+def generate(
+    suite: str,
+    out: str | os.PathLike,
+    *,
+    families: Sequence[str] | None = None,
+    max_d: int | None = None,
+    limit: int | None = None,
+    replicates: int | None = None,
+    seed: int = 0,
+    progress: Callable[[Progress], Any] | None = None,
+) -> list[Path]:
+    """Write a suite, or a part of it, as scenario directories below `out`.
+
+    A scenario that is already there, written from the same spec, seed and number of replicates, is kept: a
+    generation that was interrupted goes on where it stopped.
+
+    Args:
+        suite: Its name.
+        out: The folder; made if absent.
+        families, max_d, limit, seed: As in `suites.members`.
+        replicates: Tables of each split; the suite's own number when omitted.
+        progress: Called after each scenario.
+
+    Returns:
+        The scenario directories, sorted.
+
+    Raises:
+        SourceError: If there is no such suite, or nothing of it is selected.
+    """
+    replicates = suites.get(suite).replicates if replicates is None else replicates
+    selected = suites.members(suite, families=families, max_d=max_d, limit=limit, seed=seed)
+    if not selected:
+        raise SourceError(f"nothing of suite '{suite}' is selected; loosen --families, --max-d or --limit")
+    paths = {member.id: Path(out) / member.id for member in selected}
+    missing = [member for member in selected if not _is_written(paths[member.id], member, seed, replicates)]
+    done = len(selected) - len(missing)
+    for start in range(0, len(missing), BATCH):
+        batch = missing[start : start + BATCH]
+        for member, (pool, tables) in zip(batch, draw(batch, replicates, seed), strict=True):
+            write_scenario(
+                paths[member.id],
+                id=member.id,
+                family=member.family,
+                factors=member.spec.factors,
+                adjacency=tables[0]["obs"].truth,
+                names=tables[0]["obs"].names,
+                spec_json=member.spec.to_json(),
+                replicates=tables,
+                provenance=_provenance(member, pool, seed),
+                overwrite=True,
+            )
+            done += 1
+            if progress:
+                progress(Progress(done, len(selected), member.id))
+    return sorted(paths.values())
+
+
+def draw(
+    members: Sequence[Member], replicates: int, seed: int
+) -> Iterator[tuple[list[str], list[dict[Split, Dataset]]]]:
+    """For each SCM its target pool and its replicates, each with both splits.
+
+    The splits of a replicate are the same units: the first 800 rows of `obs_int` are those of `obs`, the last 200
+    are what its last 200 units show when intervened on. Columns are permuted, once for a scenario.
+    """
+    n = protocols.N_OBS
+    pairs = list(itertools.product(range(len(members)), range(replicates)))
+    scms = [compile_on_host(member.spec) for member in members]
+    rngs = [generator(key_of("interventions", member.spec.content_hash, seed)) for member in members]
+    pools = [protocols.target_pool(rng, len(m.spec.nodes)) for rng, m in zip(rngs, members, strict=True)]
+    orders = [rng.permutation(len(m.spec.nodes)) for rng, m in zip(rngs, members, strict=True)]
+    plans = [
+        protocols.default_resampling(
+            rngs[i], pools[i], members[i].baseline, [node.kind for node in members[i].spec.nodes],
+            protocols.N_OBS_OF_MIXED, protocols.N_INT,
+        )
+        for i, _ in pairs
+    ]  # fmt: skip
+    keys = jax.numpy.stack([key_of("units", members[i].spec.content_hash, seed, r) for i, r in pairs])
+    obs = sample_values([scms[i] for i, _ in pairs], keys, n)
+    edited = [do_rows(scms[i], plan.mask, plan.values) for (i, _), plan in zip(pairs, plans, strict=True)]
+    mixed = sample_values(edited, keys, n)
+
+    tables = iter(zip(plans, obs, mixed, strict=True))
+    for member, order, pool in zip(members, orders, pools, strict=True):
+        spec = member.spec
+        out: list[dict[Split, Dataset]] = []
+        for _ in range(replicates):
+            plan, values, intervened = next(tables)
+            make = lambda table, mask: Dataset(  # noqa: E731
+                [spec.names[j] for j in order], table[:, order], mask, spec.adjacency[np.ix_(order, order)], spec.name
+            )  # fmt: skip
+            out.append({"obs": make(values, None), "obs_int": make(intervened, plan.mask[:, order])})
+        yield [spec.names[j] for j in pool], out
+
+
+def _provenance(member: Member, pool: list[str], seed: int) -> dict[str, Any]:
+    return {
+        "spec_hash": member.spec.content_hash,
+        "seed": seed,
+        "target_pool": pool,
+        "rejected_candidates": member.rejected,
+        "protocol": "default_resampling",
+        "arena": __version__,
+        "jax": jax.__version__,
+    }
+
+
+def _is_written(path: Path, member: Member, seed: int, replicates: int) -> bool:
+    if not is_scenario(path):
+        return False
+    scenario = open_scenario(path)
+    recorded = scenario.manifest["provenance"]
+    same = recorded.get("spec_hash") == member.spec.content_hash and recorded.get("seed") == seed
+    return same and scenario.n_replicates() == replicates

@@ -1,0 +1,30 @@
+"""`load`: an SCM spec from whatever names it."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from arena.errors import SourceError
+from arena.spec import SCMSpec
+
+
+def load(source: SCMSpec | dict[str, Any] | str | os.PathLike) -> SCMSpec:
+    """The spec that `source` stands for.
+
+    Args:
+        source: A JSON file, a scenario directory (its spec.json), a parsed JSON object, or a spec.
+
+    Raises:
+        SourceError: If there is no such file.
+        SpecError: If what is there is not a spec.
+    """
+    if isinstance(source, SCMSpec):
+        return source
+    if isinstance(source, dict):
+        return SCMSpec.from_dict(source)
+    path = Path(source)
+    if path.is_dir():
+        path = path / "spec.json"
+    if not path.is_file():
+        raise SourceError(f"'{source}' is neither a spec file nor a scenario directory with a spec.json")
+    return SCMSpec.load(path)

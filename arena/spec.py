@@ -1,0 +1,260 @@
+"""`SCMSpec`: the declarative description of an SCM (DESIGN 3). JSON in, JSON out; loading one never runs code."""
+
+import functools
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny, Strict, ValidationError, model_validator
+
+from arena.errors import SpecError
+from arena.spec_errors import FieldError, RegisteredComponent, did_you_mean, first_error, strict_json
+from mechanisms import registry
+from mechanisms.base import Blueprint, Number, ParameterError, Parameters
+from mechanisms.base import Kind as ComponentKind
+
+SCHEMA_VERSION = 1
+MAX_VARIABLES = 2000
+
+Name = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[^\s\p{C}]([^\p{C}]*[^\s\p{C}])?$")]
+Text = Annotated[str, Field(max_length=10_000)]
+Kind = Literal["continuous", "binary", "ordinal", "categorical", "count"]
+Sign = Literal["+", "-", "mixed"]
+Factor = str | int | float | bool | Annotated[tuple[str, ...], Strict(False)]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+class NodeSpec(_Model):
+    """One variable: a root distribution, or a mechanism over its parents with a noise.
+
+    Attributes:
+        name: Unique in the spec.
+        parents: Names of the direct causes, in the order in which the mechanism's parameters are given.
+        root: Its distribution, if it has no parents.
+        mechanism: Its structural equation, if it has parents.
+        noise: How exogenous noise enters the equation; no noise when omitted.
+        kind: What its values are.
+        unit, range, description, measurement: What it means, where it has meaning; `range` is [low, high].
+        intervention: What setting it means in practice, if it can be set.
+    """
+
+    name: Name
+    parents: Annotated[tuple[Name, ...], Strict(False)] = ()
+    root: Annotated[SerializeAsAny[Parameters], RegisteredComponent("root")] | None = None
+    mechanism: Annotated[SerializeAsAny[Parameters], RegisteredComponent("mechanism")] | None = None
+    noise: Annotated[SerializeAsAny[Parameters], RegisteredComponent("noise")] | None = None
+    kind: Kind = "continuous"
+    unit: Text | None = None
+    range: Annotated[tuple[Number, Number], Strict(False)] | None = None
+    description: Text | None = None
+    measurement: Text | None = None
+    intervention: Text | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> "NodeSpec":
+        if len(set(self.parents)) != len(self.parents):
+            twice = next(p for p in self.parents if self.parents.count(p) > 1)
+            raise FieldError("parents", f"found '{twice}' more than once, expected each parent once")
+        if self.name in self.parents:
+            raise FieldError("parents", "found the variable itself, expected other variables")
+        if self.range is not None and not self.range[0] < self.range[1]:
+            raise FieldError("range", f"found {list(self.range)}, expected [low, high] with low < high")
+        if self.parents:
+            self._require(
+                "mechanism", "root", "a variable with parents has a mechanism and no root distribution"
+            )
+        else:
+            self._require(
+                "root", "mechanism", "a variable without parents has a root distribution, no mechanism"
+            )
+            if self.noise is not None:
+                raise FieldError("noise", "found a noise, expected none: a root distribution has its own")
+        try:
+            self.component  # noqa: B018  (built once, here, so that every rule of the family is checked)
+        except ParameterError as error:
+            field = "mechanism" if self.parents else "root"
+            raise FieldError(f"{field}.{error.field}", error.message) from None
+        return self
+
+    @functools.cached_property
+    def component(self) -> Blueprint:
+        """The mechanism or the root distribution."""
+        parameters = self.mechanism if self.parents else self.root
+        assert parameters is not None
+        return self._blueprint("mechanism" if self.parents else "root", parameters)
+
+    @functools.cached_property
+    def channel(self) -> Blueprint:
+        """The noise of a node with parents."""
+        if self.noise is None:
+            return Blueprint(registry.families("noise")["none"], {})
+        return self._blueprint("noise", self.noise)
+
+    def _blueprint(self, kind: ComponentKind, parameters: Parameters) -> Blueprint:
+        cls = registry.families(kind)[parameters.family]
+        return Blueprint(cls, cls.arrays(parameters, self.parents))
+
+    def _require(self, present: str, absent: str, rule: str) -> None:
+        if getattr(self, absent) is not None:
+            raise FieldError(absent, f"found a {absent}, expected none: {rule}")
+        if getattr(self, present) is None:
+            raise FieldError(present, f"is missing: {rule}")
+
+
+class EdgeSpec(_Model):
+    """Why changing `source` can change `target`, and in which direction."""
+
+    source: Name
+    target: Name
+    reason: Text | None = None
+    sign: Sign | None = None
+
+
+class SCMSpec(_Model):
+    """A structural causal model as data.
+
+    Attributes:
+        name: The scenario's name.
+        nodes: The variables; their order is the column order, which says nothing about causal order.
+        edges: Reasons and signs of the edges. Empty, or exactly the edges that the nodes' parents imply.
+        factors: phi(S) (paper 3.2): what slices are cut by.
+        description: What the scenario is.
+        schema_version: Version of this format.
+
+    Raises:
+        SpecError: From every constructor here; one error that names the variable, the field, what was found and
+            what is allowed.
+    """
+
+    name: Name
+    nodes: Annotated[tuple[NodeSpec, ...], Strict(False), Field(min_length=1, max_length=MAX_VARIABLES)]
+    edges: Annotated[tuple[EdgeSpec, ...], Strict(False)] = ()
+    factors: dict[Name, Factor] = {}
+    description: Text | None = None
+    schema_version: Literal[1] = SCHEMA_VERSION
+
+    @model_validator(mode="after")
+    def _check(self) -> "SCMSpec":
+        known = {node.name for node in self.nodes}
+        if len(known) != len(self.nodes):
+            names = [node.name for node in self.nodes]
+            raise FieldError(
+                "name", "found twice, expected unique names", next(n for n in names if names.count(n) > 1)
+            )
+        for node in self.nodes:
+            for parent in node.parents:
+                if parent not in known:
+                    hint = did_you_mean(parent, known)
+                    raise FieldError("parents", f"found '{parent}'{hint}, which is not a variable", node.name)
+        self._check_acyclic()
+        if self.edges:
+            self._check_edges()
+        return self
+
+    def _check_acyclic(self) -> None:
+        waiting = {node.name: set(node.parents) for node in self.nodes}
+        while ready := [name for name, parents in waiting.items() if not parents & waiting.keys()]:
+            for name in ready:
+                del waiting[name]
+        if waiting:
+            path = [next(iter(waiting))]
+            while path[-1] not in path[:-1]:
+                path.append(next(iter(sorted(waiting[path[-1]] & waiting.keys()))))
+            cycle = path[path.index(path[-1]) :][::-1]
+            raise FieldError(
+                "parents", f"found a cycle {' -> '.join(cycle)}, expected an acyclic graph", cycle[0]
+            )
+
+    def _check_edges(self) -> None:
+        known = [node.name for node in self.nodes]
+        implied = {(parent, node.name) for node in self.nodes for parent in node.parents}
+        seen: set[tuple[str, str]] = set()
+        for edge in self.edges:
+            for end, name in (("source", edge.source), ("target", edge.target)):
+                if name not in known:
+                    message = f"found '{name}'{did_you_mean(name, known)}, which is not a variable"
+                    raise FieldError(f"edges.{end}", message, edge.target if end == "source" else edge.source)
+            pair = (edge.source, edge.target)
+            if pair not in implied:
+                message = (
+                    f"found {edge.source} -> {edge.target}, but '{edge.source}' is not among its parents"
+                )
+                raise FieldError("edges", message, edge.target)
+            if pair in seen:
+                raise FieldError("edges", f"found {edge.source} -> {edge.target} twice", edge.target)
+            seen.add(pair)
+        missing = sorted(implied - seen)
+        if missing:
+            source, target = missing[0]
+            raise FieldError("edges", f"{source} -> {target} is missing: list every edge or none", target)
+
+    def __init__(self, **data: Any):
+        try:
+            super().__init__(**data)
+        except ValidationError as error:
+            raise SpecError(first_error(error, data)) from None
+
+    @classmethod
+    def from_dict(cls, data: Any) -> "SCMSpec":
+        """The spec of a parsed JSON object."""
+        if not isinstance(data, dict):
+            raise SpecError(f"a spec is a JSON object with 'name' and 'nodes', found {type(data).__name__}")
+        try:
+            return cls.model_validate(data)
+        except ValidationError as error:
+            raise SpecError(first_error(error, data)) from None
+
+    @classmethod
+    def from_json(cls, text: str) -> "SCMSpec":
+        """The spec of a JSON text."""
+        return cls.from_dict(strict_json(text))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike) -> "SCMSpec":
+        """The spec in a JSON file."""
+        try:
+            return cls.from_json(Path(path).read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError) as error:
+            raise SpecError(f"cannot read {path}: {error}") from None
+        except SpecError as error:
+            raise SpecError(f"{path}: {error}") from None
+
+    def to_json(self, indent: int | None = 2) -> str:
+        """JSON text that reads back as an equal spec."""
+        return json.dumps(self._data(), indent=indent, ensure_ascii=False)
+
+    def _data(self) -> dict[str, Any]:
+        data = self.model_dump(mode="json", exclude_defaults=True)
+        return {"schema_version": self.schema_version, **data}
+
+    @functools.cached_property
+    def content_hash(self) -> str:
+        """sha256 of the canonical JSON: the same for equal specs, whatever the layout of their files."""
+        canonical = json.dumps(self._data(), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The variables, in column order."""
+        return tuple(node.name for node in self.nodes)
+
+    @functools.cached_property
+    def adjacency(self) -> np.ndarray:
+        """`[d, d]` int8, `A[i, j] == 1` for i -> j, in column order."""
+        index = {name: i for i, name in enumerate(self.names)}
+        matrix = np.zeros((len(index), len(index)), np.int8)
+        for node in self.nodes:
+            for parent in node.parents:
+                matrix[index[parent], index[node.name]] = 1
+        return matrix
+
+
+def json_schema() -> dict[str, Any]:
+    """The published JSON Schema of a spec, with every registered family."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **SCMSpec.model_json_schema()}

@@ -1,0 +1,178 @@
+"""One clear error for a bad spec: which variable, which field, what was found, what is allowed."""
+
+import difflib
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import core_schema
+
+from arena.errors import SpecError
+from mechanisms import registry
+from mechanisms.base import Kind, Parameters
+
+
+class FieldError(ValueError):
+    """A rule between fields that does not hold; `variable` where the rule knows it better than the path does."""
+
+    def __init__(self, field: str, message: str, variable: str | None = None):
+        super().__init__(message)
+        self.field = field
+        self.message = message
+        self.variable = variable
+
+
+class RegisteredComponent:
+    """Annotation of a field that holds the parameters of any registered family of one kind."""
+
+    def __init__(self, kind: Kind):
+        self.kind: Kind = kind
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
+        return core_schema.no_info_plain_validator_function(
+            self.validate,
+            serialization=core_schema.plain_serializer_function_ser_schema(lambda value: value.model_dump()),
+        )
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
+        return {
+            "oneOf": [cls.parameters().model_json_schema() for cls in registry.families(self.kind).values()],
+            "discriminator": {"propertyName": "family"},
+        }
+
+    def validate(self, value: Any) -> Parameters:
+        families = registry.families(self.kind)
+        if isinstance(value, Parameters):
+            value = value.model_dump()
+        if not isinstance(value, dict):
+            raise FieldError("", f"found {show(value)}, expected an object with 'family' and its parameters")
+        if "family" not in value:
+            hint = next((f" (did you mean 'family' for '{k}'?)" for k in value if close(k, ["family"])), "")
+            raise FieldError("family", f"is missing{hint}; families are {listed(families)}")
+        family = value["family"]
+        if not isinstance(family, str) or family not in families:
+            hint = did_you_mean(family, families)
+            raise FieldError("family", f"found {show(family)}{hint}; families are {listed(families)}")
+        return families[family].parameters().model_validate(value)
+
+
+def strict_json(text: str) -> Any:
+    """Parse JSON, refusing what JSON forbids or leaves open: NaN, infinities, repeated keys.
+
+    Raises:
+        SpecError: With line and column where the text is not JSON.
+    """
+
+    def refuse(token: str) -> None:
+        raise SpecError(f"found {token}, which is not a JSON number; expected a finite number")
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        keys = [key for key, _ in pairs]
+        if len(set(keys)) != len(keys):
+            twice = next(key for key in keys if keys.count(key) > 1)
+            raise SpecError(f"found the key '{twice}' twice in one JSON object")
+        return dict(pairs)
+
+    try:
+        return json.loads(text, parse_constant=refuse, object_pairs_hook=unique)
+    except json.JSONDecodeError as error:
+        raise SpecError(f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from None
+    except (RecursionError, ValueError) as error:
+        raise SpecError(f"not usable JSON: {str(error) or type(error).__name__}") from None
+
+
+def first_error(error: ValidationError, data: Any) -> str:
+    """The most telling of pydantic's errors, as one line."""
+    found = _flatten(error)
+    # A misspelt field is reported twice, as unknown and as missing: the former says more.
+    path, variable, message = min(found, key=lambda entry: not entry[3])[:3]
+    where, path = _variable(path, data)
+    variable = variable or where
+    parts = [
+        f"variable '{variable}'" if variable else "",
+        f"field '{'.'.join(map(str, path))}'" if path else "",
+    ]
+    return f"{', '.join(filter(None, parts)) or 'spec'}: {message}"
+
+
+def _flatten(error: ValidationError) -> list[tuple[tuple, str | None, str, bool]]:
+    """(path, variable or None, message, is a misspelt field) of every error, those of components included."""
+    out = []
+    for entry in error.errors(include_url=False):
+        path, cause = entry["loc"], entry.get("ctx", {}).get("error")
+        if isinstance(cause, FieldError):
+            out.append(
+                (path + tuple(filter(None, cause.field.split("."))), cause.variable, cause.message, False)
+            )
+        elif isinstance(cause, ValidationError):
+            out += [(path + inner, variable, text, extra) for inner, variable, text, extra in _flatten(cause)]
+        elif entry["type"] == "extra_forbidden":
+            allowed = _allowed(error.title, path)
+            name = path[-1]
+            out.append(
+                (
+                    path,
+                    None,
+                    f"unknown field{did_you_mean(name, allowed)}; fields are {listed(allowed)}",
+                    True,
+                )
+            )
+        elif entry["type"] == "missing":
+            out.append((path, None, "is missing", False))
+        else:
+            out.append((path, None, f"found {show(entry['input'])}, expected {_expected(entry['msg'])}", False))
+    return out
+
+
+def _allowed(title: str, path: tuple) -> list[str]:
+    """The fields of the model in which an unknown one was found."""
+    from arena import spec
+
+    models = [cls.parameters() for kind in registry.KINDS for cls in registry.families(kind).values()]
+    if title == "SCMSpec":
+        models = [{"nodes": spec.NodeSpec, "edges": spec.EdgeSpec}.get(path[0], spec.SCMSpec)]
+    elif title in ("NodeSpec", "EdgeSpec"):
+        models = [getattr(spec, title)]
+    return next(list(model.model_fields) for model in models if len(models) == 1 or model.__name__ == title)
+
+
+def _expected(message: str) -> str:
+    """pydantic's wording, as what would be right."""
+    for found, better in (
+        ("Input should be ", ""), ("String should have ", "a text of "), ("Tuple should have ", "a list of "),
+        ("Dictionary should have ", "an object of "), ("String should match pattern", "printable text like"),
+        ("a valid tuple", "a list"), ("a valid string", "a text"), ("a valid dictionary", "an object"),
+    ):  # fmt: skip
+        message = message.replace(found, better)
+    return message
+
+
+def _variable(path: tuple, data: Any) -> tuple[str | None, tuple]:
+    """The variable that a path is about, and the path inside it."""
+    if len(path) >= 2 and path[0] == "nodes" and isinstance(path[1], int):
+        node = data["nodes"][path[1]]
+        name = node.get("name") if isinstance(node, dict) else getattr(node, "name", None)
+        return (name if isinstance(name, str) and name else f"#{path[1] + 1}"), path[2:]
+    return None, path
+
+
+def close(name: Any, known: Iterable[str]) -> list[str]:
+    """The known name nearest to a misspelt one, if any is near."""
+    by_lower = {str(k).lower(): k for k in known}
+    return [by_lower[k] for k in difflib.get_close_matches(str(name).lower(), list(by_lower), n=1, cutoff=0.5)]
+
+
+def did_you_mean(name: Any, known: Iterable[str]) -> str:
+    """` (did you mean 'x'?)`, or nothing if no known name is near."""
+    near = close(name, known)
+    return f" (did you mean '{near[0]}'?)" if near else ""
+
+
+def listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names))
+
+
+def show(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,5 @@
+"""The synthetic family: random graphs with random mechanisms, controlled in every factor (paper 4.1, A.1)."""
+
+from arena.synthetic.sample import sample_spec
+
+__all__ = ["sample_spec"]

@@ -1,0 +1,248 @@
+"""A run as a terminal table, CSV, Markdown, JSON or one HTML file; all from the same aggregated tables."""
+
+import json
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from eval.aggregate import SPREADS, TALLIES, VALUES, failures, scenario_means
+from eval.run import Run
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from rich.console import Group
+
+TITLES = {
+    "f1": "F1",
+    "f1_sd": "F1 SD",
+    "precision": "Precision",
+    "recall": "Recall",
+    "shd": "SHD",
+    "shd_sd": "SHD SD",
+    "nshd": "nSHD",
+    "reachability_distance": "Reach. dist.",
+    "sid": "SID",
+    "auroc": "AUROC",
+    "ap": "AP",
+    "cpdag_shd": "CPDAG-SHD",
+    "seconds": "Seconds",
+    "n": "Scenarios",
+    "missing": "Missing",
+    "sid_missing": "No SID",
+}
+_ONE_DIGIT = {"shd", "shd_sd", "reachability_distance", "sid", "cpdag_shd"}
+_LARGER_IS_BETTER = {"f1", "precision", "recall", "auroc", "ap"}
+_DRILL_DOWN = (
+    *("method", "status", "f1", "shd", "reachability_distance"),
+    *("tp", "fp", "fn", "reversed", "missing"),
+)
+MISSING = "\N{EN DASH}"
+
+
+def show(column: str, value: Any) -> str:
+    """A value of the leaderboard as printed everywhere; a missing one (None or nan) as a dash."""
+    if value is None or value != value:
+        return MISSING
+    if column not in VALUES:
+        return str(value)
+    if column == "seconds":
+        return f"{value:.3g}"
+    return f"{value:.1f}" if column in _ONE_DIGIT else f"{value:.3f}"
+
+
+def best_cells(board: "pd.DataFrame") -> list[set[str]]:
+    """For each line the columns in which it is, as printed, the best of its group and split.
+
+    Spreads have no best, and neither has a group of one line.
+    """
+    lines, labels = _records(board), _labels(board)[:-1]
+    groups: dict[tuple[Any, ...], list[int]] = {}
+    for index, line in enumerate(lines):
+        groups.setdefault(tuple(line[name] for name in labels), []).append(index)
+    best: list[set[str]] = [set() for _ in lines]
+    for members in groups.values():
+        for column in set(VALUES) - set(SPREADS) if len(members) > 1 else ():
+            known = [lines[index][column] for index in members if lines[index][column] is not None]
+            top = show(column, (max if column in _LARGER_IS_BETTER else min)(known, default=None))
+            for index in members:
+                if known and show(column, lines[index][column]) == top:
+                    best[index].add(column)
+    return best
+
+
+def render_table(board: "pd.DataFrame", missing: "pd.DataFrame") -> "Group":
+    """A leaderboard for the terminal, best values bold, and below it what has no score and why.
+
+    Args:
+        board: From `Run.leaderboard()`.
+        missing: From `Run.failures()`.
+    """
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    # Text, not str: a name in square brackets is no markup.
+    labels = _labels(board)
+    shown = [name for name in VALUES if name not in SPREADS and bool(board[name].notna().any())]
+    table = Table(title="Leaderboard (mean over scenarios, spread in parentheses)", title_justify="left")
+    for name in labels:
+        table.add_column(Text(name), no_wrap=name == "method")
+    for name in ("n", "missing", *shown):
+        table.add_column(TITLES[name], justify="right")
+    before = None
+    for line, best in zip(_records(board), best_cells(board), strict=True):
+        group = [line[name] for name in labels[:-1]]
+        if before is not None and group != before:
+            table.add_section()
+        before = group
+        cells = [Text(str(line[name])) for name in (*labels, "n", "missing")]
+        for name in shown:
+            spread = line.get(f"{name}_sd")
+            text = show(name, line[name]) + ("" if spread is None else f" ({show(f'{name}_sd', spread)})")
+            cells.append(Text(text, style="bold" if name in best else ""))
+        table.add_row(*cells)
+    if missing.empty:
+        return Group(table)
+
+    lost = Table(title="Cells without a score", title_justify="left")
+    for name in missing.columns:
+        lost.add_column(Text(name), justify="right" if name == "count" else "left")
+    for line in _records(missing):
+        lost.add_row(*(Text(str(value)) for value in line.values()))
+    return Group(table, lost)
+
+
+def to_csv(board: "pd.DataFrame") -> str:
+    """The leaderboard as CSV in full precision, missing values empty."""
+    return board.to_csv(index=False, lineterminator="\n")
+
+
+def to_json(board: "pd.DataFrame", missing: "pd.DataFrame | None" = None) -> str:
+    """The leaderboard, and the cells without a score if given, as JSON: full precision, null for missing."""
+    content = {"leaderboard": _records(board)}
+    if missing is not None:
+        content["failures"] = _records(missing)
+    return json.dumps(content, indent=1, ensure_ascii=False)
+
+
+def to_md(board: "pd.DataFrame") -> str:
+    """The leaderboard as a Markdown table, rounded as in the terminal, best values bold."""
+    names = [str(name) for name in board.columns]
+    lines = [
+        "| " + " | ".join(TITLES.get(name, name) for name in names) + " |",
+        "|" + "|".join("---:" if name in TITLES else "---" for name in names) + "|",
+    ]
+    for line, best in zip(_records(board), best_cells(board), strict=True):
+        cells = []
+        for name in names:
+            text = show(name, line[name]).replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ")
+            cells.append(f"**{text}**" if name in best else text)
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def write_html(run: Run, path: str | Path, by: Sequence[str] = ("family",)) -> Path:
+    """Write a report that is one offline HTML file: leaderboard, scenarios, missing cells, provenance.
+
+    Args:
+        run: What to report.
+        path: The file to write.
+        by: Groups of the leaderboard; see `eval.aggregate.leaderboard`.
+
+    Returns:
+        The path.
+    """
+    import jinja2
+
+    rows, board = run.rows(), run.leaderboard(by)
+    labels = _labels(board)
+    values = [name for name in (*TALLIES, *VALUES) if bool(board[name].notna().any())]
+    lines = [
+        {
+            "labels": {name: str(line[name]) for name in labels},
+            "cells": [
+                {"text": show(name, line[name]), "sort": line[name], "best": name in best} for name in values
+            ],
+        }
+        for line, best in zip(_records(board), best_cells(board), strict=True)
+    ]
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    template = environment.from_string(
+        (files("eval") / "templates" / "report.html").read_text(encoding="utf-8")
+    )
+    starts = run.provenance()["starts"]
+    details = _records(scenario_means(rows))
+    html = template.render(
+        title=run.path.name or "run",
+        labels=labels,
+        columns=[(name, TITLES[name]) for name in values],
+        lines=lines,
+        scenarios=_scenario_lines(details),
+        details=_drill_down(details),
+        failures=_records(failures(rows)),
+        choices={name: sorted(set(rows[name])) for name in ("family", "split", "method")},
+        done=len(rows),
+        planned=max([len(rows), *(start["rows"] for start in starts)]),
+        starts=[{**start, "plan": json.dumps(start, indent=1, ensure_ascii=False)} for start in starts],
+    )
+    path = Path(path)
+    path.write_text(html, encoding="utf-8")
+    return path
+
+
+def _scenario_lines(details: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One line per scenario and split: its size, the best method, the mean score, what is missing."""
+    groups: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+    for record in details:
+        groups.setdefault((record["family"], record["scenario"], record["split"]), []).append(record)
+    lines = []
+    for (family, scenario, split), group in groups.items():
+        scored = [record for record in group if record["f1"] is not None]
+        top = max(scored, key=lambda record: record["f1"], default={"method": None, "f1": None})
+        lines.append(
+            {
+                "family": family,
+                "scenario": scenario,
+                "split": split,
+                "d": max((record["d"] for record in group if record["d"] is not None), default=None),
+                "edges": max(
+                    (record["edges"] for record in group if record["edges"] is not None), default=None
+                ),
+                "best": top["method"],
+                "f1": top["f1"],
+                "mean": sum(record["f1"] for record in scored) / len(scored) if scored else None,
+                "missing": sum(record["missing"] for record in group),
+            }
+        )
+    return lines
+
+
+def _drill_down(details: list[dict[str, Any]]) -> dict[str, list[list[Any]]]:
+    """Per scenario and split what each method got; up to 50,000 lines, so the page draws them on demand."""
+    found: dict[str, list[list[Any]]] = {}
+    for record in details:
+        line = [record[name] for name in _DRILL_DOWN]
+        line = [round(value, 4) if isinstance(value, float) else value for value in line]
+        # As the page's JSON.stringify writes it.
+        key = json.dumps([record["scenario"], record["split"]], separators=(",", ":"), ensure_ascii=False)
+        found.setdefault(key, []).append(line)
+    return found
+
+
+def _labels(board: "pd.DataFrame") -> list[str]:
+    """The columns that name a line: those it was grouped by, `split` and `method`."""
+    names = [str(name) for name in board.columns]
+    return names[: names.index("method") + 1]
+
+
+def _records(table: "pd.DataFrame") -> list[dict[str, Any]]:
+    """The lines as plain Python values, None where missing."""
+    plain = table.astype(object).where(table.notna(), None)
+    return [{str(name): _native(value) for name, value in row.items()} for row in plain.to_dict("records")]
+
+
+def _native(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else value

@@ -1,0 +1,70 @@
+"""`Run`: a run directory, to be read."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from eval import provenance
+from eval.store import FILENAME, Key, Store
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Run:
+    """The results of a run, finished or not; reading is possible while it is being written.
+
+    Attributes:
+        path: The run directory.
+    """
+
+    def __init__(self, path: str | Path):
+        self.path = Path(path)
+        Store(self.path / FILENAME, write=False).close()
+
+    @classmethod
+    def open(cls, path: str | Path) -> "Run":
+        """The run in a directory.
+
+        Raises:
+            RunError: If there is none, or it cannot be read.
+        """
+        return cls(path)
+
+    def rows(self) -> "pd.DataFrame":
+        """One row per finished (scenario, split, replicate, method); columns as in `eval.store.COLUMNS`."""
+        with Store(self.path / FILENAME, write=False) as store:
+            return store.rows()
+
+    def leaderboard(self, by: Sequence[str] = ("family",)) -> "pd.DataFrame":
+        """Mean scores per group, split and method; see `eval.aggregate.leaderboard`."""
+        from eval.aggregate import leaderboard
+
+        return leaderboard(self.rows(), by=by)
+
+    def failures(self) -> "pd.DataFrame":
+        """The cells without a score, counted by reason; see `eval.aggregate.failures`."""
+        from eval.aggregate import failures
+
+        return failures(self.rows())
+
+    def estimate(self, scenario: str, split: str, replicate: int, method: str) -> dict[str, Any]:
+        """What a method answered: `truth`, `adjacency`, `native`, `scores` (`[d, d]` or None) and `info`.
+
+        Raises:
+            RunError: If there is no such answer.
+        """
+        with Store(self.path / FILENAME, write=False) as store:
+            return store.estimate(Key(scenario, split, replicate, method))
+
+    def provenance(self) -> dict[str, Any]:
+        """The content of `run.json`: `starts`, one entry each time the run was started."""
+        return provenance.read(self.path)
+
+    def export(self, directory: str | Path | None = None) -> tuple[Path, Path]:
+        """Write all rows as Parquet and CSV, by default into the run directory, and return the two paths."""
+        with Store(self.path / FILENAME, write=False) as store:
+            return store.export(self.path if directory is None else directory)
+
+    def __repr__(self) -> str:
+        return f"Run({str(self.path)!r})"

@@ -1,0 +1,1 @@
+"""Structural equations, noise channels and root distributions: one family a file."""

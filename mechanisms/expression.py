@@ -1,0 +1,207 @@
+"""Formulas over parents and named constants: parsed by a whitelist, never evaluated as Python.
+
+An `Expression` is a straight-line program over numbered registers. The same program runs in two places: in float64
+numpy (`Expression.evaluate`, the reference) and, for a whole batch of different formulas in one compiled program, in
+the interpreter of `mechanisms.formula`.
+"""
+
+import ast
+import dataclasses
+import difflib
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+MAX_CHARACTERS = 2000
+MAX_OPERATIONS = 256
+
+#: Operations by name, with their float64 reference; the order is the operation's code. Each takes three arguments.
+OPERATIONS: dict[str, Callable] = {
+    "add": lambda a, b, c: a + b,
+    "sub": lambda a, b, c: a - b,
+    "mul": lambda a, b, c: a * b,
+    "div": lambda a, b, c: a / b,
+    "pow": lambda a, b, c: np.power(a, b),
+    "neg": lambda a, b, c: -a,
+    "exp": lambda a, b, c: np.exp(a),
+    "log": lambda a, b, c: np.log(a),
+    "sqrt": lambda a, b, c: np.sqrt(a),
+    "sin": lambda a, b, c: np.sin(a),
+    "cos": lambda a, b, c: np.cos(a),
+    "tan": lambda a, b, c: np.tan(a),
+    "asin": lambda a, b, c: np.arcsin(a),
+    "acos": lambda a, b, c: np.arccos(a),
+    "atan": lambda a, b, c: np.arctan(a),
+    "tanh": lambda a, b, c: np.tanh(a),
+    "abs": lambda a, b, c: np.abs(a),
+    "floor": lambda a, b, c: np.floor(a),
+    "min": lambda a, b, c: np.minimum(a, b),
+    "max": lambda a, b, c: np.maximum(a, b),
+    "lt": lambda a, b, c: np.where(a < b, 1.0, 0.0),
+    "le": lambda a, b, c: np.where(a <= b, 1.0, 0.0),
+    "where": lambda a, b, c: np.where(a != 0.0, b, c),
+}
+CODES = {name: code for code, name in enumerate(OPERATIONS)}
+
+#: Functions that a formula may call, with their number of arguments.
+FUNCTIONS = {
+    **dict.fromkeys(("exp", "log", "sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "tanh", "abs", "floor"), 1),
+    "min": 2,
+    "max": 2,
+    "where": 3,
+}
+_BINARY = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow"}
+_COMPARE = {ast.Lt: ("lt", False), ast.LtE: ("le", False), ast.Gt: ("lt", True), ast.GtE: ("le", True)}
+
+
+class ExpressionError(ValueError):
+    """A formula that is not in the language."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Expression:
+    """A parsed formula: registers hold constants, then parents, then the result of each operation.
+
+    Attributes:
+        constants: Values of the constant registers.
+        parents: Names of the parent registers, in order; each occurs in the formula.
+        operations: `(name, a, b, c)`, one a result register, arguments are registers.
+        output: The register that holds the value.
+    """
+
+    constants: tuple[float, ...]
+    parents: tuple[str, ...]
+    operations: tuple[tuple[str, int, int, int], ...]
+    output: int
+
+    def evaluate(self, values: Mapping[str, np.ndarray | float]) -> np.ndarray:
+        """The formula in float64 numpy, elementwise over arrays of one shape."""
+        registers = [np.float64(c) for c in self.constants]
+        registers += [np.asarray(values[name], np.float64) for name in self.parents]
+        for name, a, b, c in self.operations:
+            registers.append(OPERATIONS[name](registers[a], registers[b], registers[c]))
+        return np.asarray(registers[self.output])
+
+
+def parse(text: str, parents: Sequence[str], constants: Mapping[str, float]) -> Expression:
+    """Parse a formula.
+
+    Args:
+        text: For example `p * exp(g * z / (R_d * T_v))`. Arithmetic, comparisons (1 or 0), numbers, `pi`, the
+            functions in FUNCTIONS, names of parents and constants.
+        parents: Names of the node's parents; every one must occur.
+        constants: Named constants; every one must occur.
+
+    Raises:
+        ExpressionError: Naming the offending part and what is allowed.
+    """
+    if len(text) > MAX_CHARACTERS:
+        raise ExpressionError(f"is {len(text)} characters long, at most {MAX_CHARACTERS} are allowed")
+    shared = sorted(set(parents) & set(constants))
+    if shared:
+        raise ExpressionError(f"'{shared[0]}' is both a parent and a constant")
+    try:
+        tree = ast.parse(text.strip(), mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise ExpressionError(f"is not a formula: {getattr(error, 'msg', error)}") from None
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    compiler = _Compiler(tuple(parents), dict(constants))
+    try:
+        expression = compiler.compile(tree.body)
+    except RecursionError:
+        raise ExpressionError("is nested too deeply") from None
+    for kind, names in (("parent", parents), ("constant", constants)):
+        unused = [name for name in names if name not in used]
+        if unused:
+            raise ExpressionError(f"does not use the {kind} '{unused[0]}'")
+    return expression
+
+
+class _Compiler:
+    def __init__(self, parents: tuple[str, ...], constants: dict[str, float]):
+        self.parents = parents
+        self.named = {"pi": math.pi, **constants}
+        self.constants: list[float] = []
+        self.operations: list[tuple[str, tuple, tuple, tuple]] = []
+
+    def compile(self, node: ast.AST) -> Expression:
+        output = self.visit(node)
+        start = {"constant": 0, "parent": len(self.constants), "result": len(self.constants) + len(self.parents)}
+        place = lambda register: start[register[0]] + register[1]  # noqa: E731
+        operations = tuple((name, place(a), place(b), place(c)) for name, a, b, c in self.operations)
+        return Expression(tuple(self.constants), self.parents, operations, place(output))
+
+    def visit(self, node: ast.AST) -> tuple[str, int]:
+        match node:
+            case ast.Constant(value=bool() | complex() | str() | bytes() | None):
+                raise ExpressionError(f"contains {node.value!r}; only numbers are allowed")
+            case ast.Constant(value=int() | float()):
+                return self.constant(node.value)
+            case ast.Name(id=name):
+                return self.name(name)
+            case ast.UnaryOp(op=ast.UAdd(), operand=operand):
+                return self.visit(operand)
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)) if not isinstance(
+                value, bool
+            ):
+                return self.constant(-value)
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return self.emit("neg", self.visit(operand))
+            case ast.BinOp(op=ast.Pow(), left=left, right=ast.Constant(value=2 | 3 as power)):
+                # Whole powers as products: exact for negative bases, with a gradient everywhere.
+                base = self.visit(left)
+                square = self.emit("mul", base, base)
+                return square if power == 2 else self.emit("mul", square, base)
+            case ast.BinOp(op=op, left=left, right=right) if type(op) in _BINARY:
+                return self.emit(_BINARY[type(op)], self.visit(left), self.visit(right))
+            case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _COMPARE:
+                name, swap = _COMPARE[type(op)]
+                a, b = self.visit(left), self.visit(right)
+                return self.emit(name, b, a) if swap else self.emit(name, a, b)
+            case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in FUNCTIONS:
+                if len(args) != FUNCTIONS[name]:
+                    raise ExpressionError(f"calls {name} with {len(args)} arguments, expected {FUNCTIONS[name]}")
+                return self.emit(name, *(self.visit(arg) for arg in args))
+            case ast.Call(func=ast.Name(id=name)):
+                raise ExpressionError(f"calls '{name}'{_suggest(name, FUNCTIONS)}; allowed are {_list(FUNCTIONS)}")
+        raise ExpressionError(f"contains '{ast.unparse(node)}', which is not allowed in a formula")
+
+    def constant(self, value: float) -> tuple[str, int]:
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
+        if not math.isfinite(number):
+            raise ExpressionError("contains a number that is too large")
+        if number not in self.constants:
+            self.constants.append(number)
+        return ("constant", self.constants.index(number))
+
+    def name(self, name: str) -> tuple[str, int]:
+        if name in self.parents:
+            return ("parent", self.parents.index(name))
+        if name in self.named:
+            return self.constant(self.named[name])
+        known = [*self.parents, *self.named]
+        raise ExpressionError(
+            f"uses '{name}'{_suggest(name, known)}, neither a parent nor a constant; known are {_list(known)}"
+        )
+
+    def emit(self, name: str, *arguments: tuple[str, int]) -> tuple[str, int]:
+        a, b, c = (*arguments, arguments[0], arguments[0])[:3] if len(arguments) < 3 else arguments
+        operation = (name, a, b, c)
+        if operation not in self.operations:
+            if len(self.operations) == MAX_OPERATIONS:
+                raise ExpressionError(f"has more than {MAX_OPERATIONS} operations")
+            self.operations.append(operation)
+        return ("result", self.operations.index(operation))
+
+
+def _suggest(name: str, known: Sequence[str] | Mapping[str, object]) -> str:
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f" (did you mean '{close[0]}'?)" if close else ""
+
+
+def _list(names: Sequence[str] | Mapping[str, object]) -> str:
+    return ", ".join(sorted(names))

@@ -1,0 +1,121 @@
+"""Formula mechanism: an exact expression over the parents and named constants (paper 4.3).
+
+Every formula runs in one interpreter: a scan over its operations, a switch over what each does. The program is data,
+so SCMs with different formulas share one compiled program.
+"""
+
+from typing import Annotated, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float, Int
+from pydantic import Field, Strict
+
+from mechanisms.base import Array, Mechanism, Number, ParameterError, Parameters, param, round_up
+from mechanisms.expression import CODES, ExpressionError, parse
+from mechanisms.priors import WEIGHT_SCALE, signed_weights
+
+
+class FormulaParameters(Parameters):
+    """An expression over the node's parents and named constants."""
+
+    family: Literal["formula"]
+    expression: Annotated[str, Field(min_length=1, description="for example `g * m / r**2`")]
+    constants: Annotated[dict[str, Number], Strict(False), Field(description="values of named constants")] = {}
+
+
+class Formula(Mechanism, family="formula"):
+    """A straight-line program over registers: constants, then results, then parents.
+
+    Parents come last, so that padding them moves no register.
+    """
+
+    constants: Float[Array, "constants"] = param("values of the constant registers")
+    operation: Int[Array, "operations"] = param("code of each operation")
+    arguments: Int[Array, "operations three"] = param("registers that each operation reads")
+    output: Int[Array, ""] = param("register that holds the value")
+
+    granularity = {"three": 3}
+
+    @classmethod
+    def parameters(cls):
+        return FormulaParameters
+
+    @classmethod
+    def arrays(cls, parameters, parents):
+        try:
+            expression = parse(parameters.expression, parents, parameters.constants)
+        except ExpressionError as error:
+            raise ParameterError("expression", str(error)) from None
+        # Constants and operations are padded here already: registers are numbered by the padded lengths.
+        n_constants, n_parents = len(expression.constants), len(expression.parents)
+        room = round_up(n_constants, 8), round_up(len(expression.operations), 8)
+        place = np.concatenate(
+            [
+                np.arange(n_constants),
+                room[0] + room[1] + np.arange(n_parents),
+                room[0] + np.arange(len(expression.operations)),
+            ]
+        )
+        constants, operation = np.zeros(room[0]), np.zeros(room[1], np.int32)
+        arguments = np.zeros((room[1], 3), np.int32)
+        constants[:n_constants] = expression.constants
+        for i, (name, *registers) in enumerate(expression.operations):
+            operation[i], arguments[i] = CODES[name], place[registers]
+        output = np.asarray(place[expression.output], np.int32)
+        return {"constants": constants, "operation": operation, "arguments": arguments, "output": output}
+
+    @classmethod
+    def prior(cls, rng, parents):
+        """A smooth response of each parent, some of them in products; the paper has no prior for formulas."""
+        weights = {f"w{k}": w for k, w in enumerate(signed_weights(rng, len(parents), WEIGHT_SCALE))}
+        shapes = ("{w} * {x}", "{w} * tanh({x})", "{w} * {x} / (1 + abs({x}))", "{w} * exp(-0.5 * {x}**2)")
+        terms = []
+        for k, parent in enumerate(parents):
+            term = shapes[rng.integers(len(shapes))].format(w=f"w{k}", x=parent)
+            if k and rng.random() < 0.3:
+                term += f" * cos({parents[k - 1]})"
+            terms.append(term)
+        return {"expression": " + ".join(terms), "constants": weights}
+
+    def __call__(self, parents):
+        n_constants, n_operations = self.constants.shape[0], self.operation.shape[0]
+        registers = jnp.concatenate([self.constants, jnp.zeros(n_operations, parents.dtype), parents])
+
+        def step(registers, instruction):
+            code, arguments, target = instruction
+            a, b, c = (registers[arguments[i]] for i in range(3))
+            return registers.at[target].set(jax.lax.switch(code, _INSTRUCTIONS, a, b, c)), None
+
+        targets = n_constants + jnp.arange(n_operations)
+        registers, _ = jax.lax.scan(step, registers, (self.operation, self.arguments, targets))
+        return registers[self.output]
+
+
+_INSTRUCTIONS = {
+    "add": lambda a, b, c: a + b,
+    "sub": lambda a, b, c: a - b,
+    "mul": lambda a, b, c: a * b,
+    "div": lambda a, b, c: a / b,
+    "pow": lambda a, b, c: jnp.power(a, b),
+    "neg": lambda a, b, c: -a,
+    "exp": lambda a, b, c: jnp.exp(a),
+    "log": lambda a, b, c: jnp.log(a),
+    "sqrt": lambda a, b, c: jnp.sqrt(a),
+    "sin": lambda a, b, c: jnp.sin(a),
+    "cos": lambda a, b, c: jnp.cos(a),
+    "tan": lambda a, b, c: jnp.tan(a),
+    "asin": lambda a, b, c: jnp.arcsin(a),
+    "acos": lambda a, b, c: jnp.arccos(a),
+    "atan": lambda a, b, c: jnp.arctan(a),
+    "tanh": lambda a, b, c: jnp.tanh(a),
+    "abs": lambda a, b, c: jnp.abs(a),
+    "floor": lambda a, b, c: jnp.floor(a),
+    "min": lambda a, b, c: jnp.minimum(a, b),
+    "max": lambda a, b, c: jnp.maximum(a, b),
+    "lt": lambda a, b, c: jnp.where(a < b, 1.0, 0.0).astype(a.dtype),
+    "le": lambda a, b, c: jnp.where(a <= b, 1.0, 0.0).astype(a.dtype),
+    "where": lambda a, b, c: jnp.where(a != 0.0, b, c),
+}
+_INSTRUCTIONS = [_INSTRUCTIONS[name] for name in CODES]

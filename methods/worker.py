@@ -1,0 +1,71 @@
+"""The child process of `methods.isolate`: reads a request, fits, replies, waits for the next.
+
+Requests are `cloudpickle` of (method, dataset, seed). Replies are two messages: `begin` when loading is over
+and the fit starts, then a pickled `Outcome`. They go over the descriptors that were standard input and output
+when the process started; what libraries print goes to standard error.
+"""
+
+import os
+import pickle
+import queue
+import signal
+import threading
+import traceback
+from typing import NoReturn
+
+import cloudpickle
+import jax
+
+from methods.base import Outcome, Status
+from methods.fit import fit, one_line
+from methods.pipe import Pipe
+
+READY = b"ready"
+BEGIN = b"begin"
+
+
+def main() -> NoReturn:
+    """Serve fits until the parent closes the pipe or dies."""
+    pipe = _take_over_standard_streams()
+    requests: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    threading.Thread(target=_read, args=(pipe, requests), daemon=True).start()
+    jax.random.key_data(jax.random.key(0))  # compiled once here and not within a timed fit
+    pipe.send(READY)
+    while True:
+        pipe.send(pickle.dumps(_answer(requests.get(), pipe)))
+
+
+def _take_over_standard_streams() -> Pipe:
+    """Keep the pipes under other descriptors and let 0 be empty and 1 be standard error."""
+    pipe = Pipe(os.dup(0), os.dup(1))
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return pipe
+
+
+def _read(pipe: Pipe, requests: "queue.SimpleQueue[bytes]") -> None:
+    """Pass requests on; when the parent is gone end the whole process group, however busy it is."""
+    parent = os.getppid()
+    try:
+        while os.getppid() == parent:
+            request = pipe.receive(timeout=1.0)
+            if request is not None:
+                requests.put(request)
+    finally:
+        os.killpg(os.getpid(), signal.SIGKILL)  # we lead our group: isolate starts us in a new session
+
+
+def _answer(request: bytes, pipe: Pipe) -> Outcome:
+    try:
+        method, dataset, seed = cloudpickle.loads(request)
+        key = jax.random.key(seed)
+    except Exception as error:
+        detail = traceback.format_exc()[-2000:]
+        return Outcome(Status.failed, f"the worker cannot read the method: {one_line(error)}", detail=detail)
+    return fit(method, dataset, key, on_begin=lambda: pipe.send(BEGIN))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""Every registered family, whatever it is: priors, padding, banks, schema. A new family is picked up by itself."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from mechanisms import registry
+from mechanisms.base import Blueprint, ParameterError, layout, stack
+
+COMPONENTS = [(kind, family) for kind in registry.KINDS for family in registry.families(kind)]
+MECHANISMS = sorted(registry.families("mechanism"))
+NAMES = ["a", "b", "c", "d", "e"]
+
+
+def draw(kind, family, seed=0, n_parents=3):
+    """The class, drawn parameters and parents of one component."""
+    cls = registry.families(kind)[family]
+    parents = NAMES[:n_parents] if kind == "mechanism" else []
+    prior = cls.prior(np.random.default_rng(seed), *([parents] if kind == "mechanism" else []))
+    return cls, cls.parameters().model_validate({"family": family, **prior}), parents
+
+
+def call(component, kind, inputs, u):
+    if kind == "mechanism":
+        return component(inputs)
+    return component(u) if kind == "root" else component(inputs[0], u)
+
+
+@pytest.mark.parametrize("kind, family", COMPONENTS)
+def test_prior_is_valid_seeded_and_varied(kind, family):
+    first, again, other = (draw(kind, family, seed)[1] for seed in (0, 0, 1))
+    assert first == again
+    assert family == "none" or first != other
+
+
+@pytest.mark.parametrize("kind, family", COMPONENTS)
+def test_parameters_round_trip_through_json(kind, family):
+    cls, parameters, _ = draw(kind, family)
+    assert cls.parameters().model_validate_json(parameters.model_dump_json()) == parameters
+
+
+@pytest.mark.parametrize("kind, family", COMPONENTS)
+def test_output_is_a_finite_scalar_and_float32_stays(kind, family):
+    cls, parameters, parents = draw(kind, family)
+    component = jax.tree.map(lambda x: jnp.asarray(x, jnp.float32 if x.dtype.kind == "f" else x.dtype),
+                             cls.from_parameters(parameters, parents))  # fmt: skip
+    out = call(component, kind, jnp.array([0.3, -0.7, 1.1], jnp.float32), jnp.float32(0.3))
+    assert out.shape == () and out.dtype == jnp.float32 and jnp.isfinite(out)
+
+
+@pytest.mark.parametrize("kind, family", COMPONENTS)
+@pytest.mark.parametrize("width", [8, 24])
+def test_padding_changes_nothing(kind, family, width):
+    """A slot of a bank, padded to any number of parents, computes what the component alone does."""
+    drawn = [draw(kind, family, seed, n_parents=k) for seed, k in enumerate((1, 3, 5))]
+    blueprints = [Blueprint(cls, cls.arrays(parameters, parents)) for cls, parameters, parents in drawn]
+    by_bucket: dict = {}
+    for i, blueprint in enumerate(blueprints):
+        by_bucket.setdefault(blueprint.bucket(), []).append(i)
+    x = np.random.default_rng(5).normal(size=5)
+    for members in by_bucket.values():
+        bank = stack([blueprints[i] for i in members], width, np.float64)
+        for slot, i in enumerate(members):
+            cls, parameters, parents = drawn[i]
+            alone = call(cls.from_parameters(parameters, parents), kind, x[: len(parents) or 1], np.float64(0.3))
+            padded = np.zeros(width)
+            padded[: len(parents) or 1] = x[: len(parents) or 1]
+            inside = call(jax.tree.map(lambda leaf, slot=slot: leaf[slot], bank), kind, padded, np.float64(0.3))
+            np.testing.assert_allclose(inside, alone, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("family", MECHANISMS)
+def test_wrong_number_of_parents_is_refused(family):
+    cls, parameters, _ = draw("mechanism", family, n_parents=3)
+    if all("parents" not in dims for dims, _ in layout(cls).values()) and family != "formula":
+        pytest.fail("a mechanism must depend on its parents")
+    if "parents" in parameters.model_dump() or family == "rff_gp":
+        pytest.skip("its parameters do not list the parents one by one")
+    with pytest.raises(ParameterError):
+        cls.arrays(parameters, NAMES[:2])
+
+
+@pytest.mark.parametrize("family", MECHANISMS)
+def test_every_parent_matters(family):
+    """Over a few draws, moving any one parent moves the output."""
+    moved = np.zeros(3, bool)
+    for seed in range(5):
+        cls, parameters, parents = draw("mechanism", family, seed)
+        component = cls.from_parameters(parameters, parents)
+        x = np.random.default_rng(seed).normal(size=3)
+        for k in range(3):
+            y = x.copy()
+            y[k] += 1.0
+            moved[k] |= abs(float(component(jnp.asarray(x)) - component(jnp.asarray(y)))) > 1e-3
+    assert moved.all()

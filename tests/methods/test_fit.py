@@ -1,0 +1,207 @@
+import dataclasses
+import json
+import random
+import sys
+import types
+
+import jax
+import numpy as np
+import pytest
+
+from arena.dataset import Dataset
+from arena.errors import MethodError
+from methods.base import Capabilities, Estimate, Method, Outcome, Status
+from methods.fit import fit, seeded
+from methods.function import FunctionMethod
+from methods.registry import as_method
+
+KEY = jax.random.key(0)
+
+
+def returning(matrix):
+    return as_method(lambda table: np.array(matrix))
+
+
+def raising(error):
+    def method(table):
+        raise error
+
+    return as_method(method)
+
+
+@dataclasses.dataclass(frozen=True)
+class Declared(Method):
+    """A method with any capabilities, that returns any estimate."""
+
+    capabilities: Capabilities = Capabilities()  # noqa: RUF009  (frozen)
+    answer: object = None
+
+    name = title = "declared"
+
+    def fit(self, dataset, key):
+        return self.answer
+
+
+def test_completed(collider):
+    outcome = fit(returning(collider.truth), collider, KEY)
+    assert outcome.status is Status.completed and outcome.reason == "" and outcome.estimate is not None
+    np.testing.assert_array_equal(outcome.estimate.adjacency, collider.truth)
+    assert set(outcome.seconds) == {"load", "fit"} and min(outcome.seconds.values()) >= 0
+
+
+@pytest.mark.parametrize(
+    "matrix, reason",
+    [
+        (np.zeros((2, 2)), "adjacency has shape (2, 2), expected (3, 3)"),
+        (np.zeros(3), "adjacency has shape (3,)"),
+        ([[0, np.nan, 0], [0, 0, 0], [0, 0, 0]], "score left -> effect is nan; every entry must be finite"),
+        (np.eye(3), "edge from 'left' to itself"),
+        ([["a", "b", "c"]] * 3, "expected numbers"),
+    ],
+)
+def test_invalid_answers(matrix, reason, collider):
+    outcome = fit(returning(matrix), collider, KEY)
+    assert outcome.status is Status.invalid and outcome.estimate is None
+    assert reason in outcome.reason
+
+
+@pytest.mark.parametrize(
+    "answer, reason",
+    [
+        (None, "returned NoneType, not an Estimate"),
+        (Estimate(np.full((3, 3), 2) - 2 * np.eye(3)), "is 2.0; entries must be 0 or 1"),
+        (Estimate(np.zeros((3, 3)), scores=np.zeros((2, 3))), "score has shape"),
+        (Estimate(np.zeros((3, 3)), native=np.eye(3)), "native has an edge from"),
+    ],
+)
+def test_invalid_estimates(answer, reason, collider):
+    outcome = fit(Declared(answer=answer), collider, KEY)
+    assert outcome.status is Status.invalid and reason in outcome.reason
+
+
+def test_a_weighted_matrix_is_cut(collider):
+    weights = np.array([[0, -0.9, 0.2], [0, 0, 0], [0, 0.31, 0]])
+    estimate = fit(returning(weights), collider, KEY).estimate
+    assert estimate is not None and estimate.scores is not None
+    np.testing.assert_array_equal(estimate.adjacency, collider.truth)
+    np.testing.assert_array_equal(estimate.scores, np.abs(weights))
+    strict = FunctionMethod(lambda table: weights, "strict", threshold=0.5)
+    assert fit(strict, collider, KEY).estimate.adjacency.sum() == 1
+
+
+def test_an_exception_is_a_failure(collider):
+    outcome = fit(raising(RuntimeError("no\n convergence")), collider, KEY)
+    assert outcome.status is Status.failed and outcome.reason == "RuntimeError: no convergence"
+    assert "in method" in outcome.detail
+    assert fit(raising(SystemExit(3)), collider, KEY).status is Status.failed
+
+
+def test_memory_error_is_named(collider):
+    outcome = fit(raising(MemoryError()), collider, KEY)
+    assert outcome.status is Status.failed and outcome.reason.startswith("out of memory")
+
+
+def test_a_method_may_refuse(collider):
+    outcome = fit(raising(MethodError("only for counts")), collider, KEY)
+    assert outcome.status is Status.unsupported and outcome.reason == "only for counts"
+
+
+def test_split_and_size_are_checked(intervened_pair, collider):
+    outcome = fit(returning(np.zeros((2, 2))), intervened_pair, KEY)
+    assert outcome.status is Status.unsupported and "takes obs tables, this one is obs_int" in outcome.reason
+    small = Declared(Capabilities(max_d=2))
+    assert "at most 2 variables, this table has 3" in fit(small, collider, KEY).reason
+
+
+def test_missing_packages_come_with_the_command(collider):
+    needy = Declared(Capabilities(packages=("no_such_library.part",), install="pip install no-such-library"))
+    outcome = fit(needy, collider, KEY)
+    assert outcome.status is Status.unsupported
+    assert outcome.reason == "no_such_library not installed; run: pip install no-such-library"
+
+
+def test_a_package_that_cannot_be_imported_is_missing(collider, tmp_path, monkeypatch):
+    (tmp_path / "half_installed.py").write_text("import no_such_library")
+    monkeypatch.syspath_prepend(tmp_path)
+    outcome = fit(
+        Declared(Capabilities(packages=("half_installed",), install="pip install x")), collider, KEY
+    )
+    assert outcome.status is Status.unsupported
+    assert "No module named 'no_such_library'; run: pip install x" in outcome.reason
+
+
+def test_too_few_columns_are_said(collider):
+    still = Dataset(("a", "b", "c"), np.stack([np.arange(9.0), np.ones(9), np.ones(9)], 1))
+    outcome = fit(returning(np.zeros((1, 1))), still, KEY)
+    assert outcome.status is Status.unsupported
+    assert outcome.reason == "1 of 3 columns can be used (constant: b, c); at least 2 are needed"
+
+
+def test_the_answer_is_mapped_back():
+    columns = [np.arange(9.0), np.ones(9), np.arange(9.0) ** 2]
+    dataset = Dataset(("a", "still", "b"), np.stack(columns, 1))
+    estimate = fit(returning([[0, 0.9], [0, 0]]), dataset, KEY).estimate
+    assert estimate is not None
+    np.testing.assert_array_equal(estimate.adjacency, [[0, 0, 1], [0, 0, 0], [0, 0, 0]])
+    np.testing.assert_array_equal(estimate.scores, [[0, 0, 0.9], [0, 0, 0], [0, 0, 0]])
+
+
+def test_writing_into_the_table_fails_and_changes_nothing(collider):
+    def vandal(table):
+        table[:] = 0
+
+    before = collider.values.copy()
+    assert fit(as_method(vandal), collider, KEY).status is Status.failed
+    np.testing.assert_array_equal(collider.values, before)
+
+
+def test_global_generators_follow_the_key_and_are_put_back():
+    def draws(seed):
+        with seeded(jax.random.key(seed)):
+            return random.random(), np.random.rand()
+
+    np.random.seed(1)
+    expected = random.getstate(), np.random.rand()
+    np.random.seed(1)
+    first = draws(0)
+    assert (random.getstate(), np.random.rand()) == expected
+    assert draws(0) == first != draws(1)
+
+
+def test_a_fit_is_seeded(collider):
+    def draw(table):
+        return np.full((3, 3), np.random.rand()) * (1 - np.eye(3))
+
+    scores = [fit(as_method(draw), collider, jax.random.key(seed)).estimate.scores for seed in (0, 0, 1)]
+    assert scores[0][0, 1] == scores[1][0, 1] != scores[2][0, 1]
+
+
+def test_torch_is_seeded_and_put_back(monkeypatch):
+    calls = []
+    torch = types.SimpleNamespace(
+        float32="float32",
+        get_default_dtype=lambda: "float64",
+        set_default_dtype=lambda dtype: calls.append(dtype),
+        get_rng_state=lambda: "state",
+        set_rng_state=lambda state: calls.append(state),
+        manual_seed=lambda seed: calls.append("seeded"),
+    )
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    with seeded(KEY):
+        assert calls == ["float32", "seeded"]
+    assert calls[2:] == ["float64", "state"]
+
+
+def test_info_is_json(collider):
+    info = {"a": np.float32(0.5), "b": np.arange(2), "c": float("nan"), "d": {"e": object}, ("f",): 1}
+    estimate = fit(Declared(answer=Estimate(np.zeros((3, 3)), info=info)), collider, KEY).estimate
+    assert estimate is not None
+    assert estimate.info["a"] == 0.5 and estimate.info["b"] == [0, 1] and estimate.info["c"] is None
+    json.dumps(estimate.info, allow_nan=False)
+
+
+def test_an_outcome_cannot_contradict_itself():
+    with pytest.raises(ValueError, match="without an estimate"):
+        Outcome(Status.completed)
+    with pytest.raises(ValueError, match="with an estimate"):
+        Outcome(Status.failed, "x", Estimate(np.zeros((2, 2))))

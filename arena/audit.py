@@ -1,8 +1,7 @@
 """Quality gates of stored scenarios, one named rule each (paper A.2).
 
-A rule is a pure function that measures something and says whether it is within its limit. `GRAPH_RULES` look
-at a scenario's graph, `TABLE_RULES` at every stored table. Gates that need the generator (boundary mass at
-clips, whether targets left their mechanism) live with the generators.
+A rule is a pure function that measures something and says whether it is within its limit. `GRAPH_RULES` look at a
+scenario's graph, `quality.RULES` and `TABLE_RULES` at every stored table.
 """
 
 import dataclasses
@@ -13,19 +12,16 @@ from pathlib import Path
 
 import numpy as np
 
-from arena.dataset import Dataset, Split, find_cycle
+from arena import quality
+from arena.dag import depth, find_cycle
+from arena.dataset import Dataset, Split
 from arena.errors import DataError, SourceError
 from arena.files import StoredScenario, is_scenario, open_scenario
+from arena.quality import Verdict
 
 MIN_EDGES_PER_NODE = 0.8
 MIN_DEPTH = 2
 MIN_DEPTH_OF_FAMILY = {"chain": 3, "tree": 3, "small_world": 3, "scale_free": 3}
-MAX_CATEGORY_SHARE = 0.99
-MAX_CORRELATION = 0.99
-# A continuous column is near-constant when its SD is below this share of its largest magnitude.
-MIN_RELATIVE_SD = 1e-6
-# A column of integers with at most this many different values is taken to be discrete.
-MAX_CATEGORIES = 20
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,10 +41,6 @@ class Finding:
     measured: str
     limit: str
     ok: bool
-
-
-# What a rule returns: measured, limit, ok; None where it does not apply.
-Verdict = tuple[str, str, bool] | None
 
 
 def audit(path: str | os.PathLike[str]) -> list[Finding]:
@@ -86,6 +78,8 @@ def audit_scenario(folder: Path) -> list[Finding]:
             except DataError as error:
                 findings.append(Finding("readable", where, str(error), "finite values as recorded", False))
                 continue
+            for name, rule in quality.RULES.items():
+                findings += _finding(name, where, rule(dataset))
             for name, table_rule in TABLE_RULES.items():
                 findings += _finding(name, where, table_rule(dataset, scenario, split, replicate))
     return findings
@@ -99,12 +93,9 @@ def files_match(scenario: StoredScenario) -> tuple[str, str, bool]:
             scenario.read(name)
         except DataError as error:
             problems.append(str(error))
-    present = {
-        file.relative_to(scenario.path).as_posix() for file in scenario.path.rglob("*") if file.is_file()
-    }
+    present = {file.relative_to(scenario.path).as_posix() for file in scenario.path.rglob("*") if file.is_file()}
     problems += [
-        f"{name}: is not recorded"
-        for name in sorted(present - {*scenario.manifest["files"], "manifest.json"})
+        f"{name}: is not recorded" for name in sorted(present - {*scenario.manifest["files"], "manifest.json"})
     ]
     return "; ".join(problems) or f"{len(scenario.manifest['files'])} files", "all as recorded", not problems
 
@@ -138,51 +129,6 @@ def enough_edges(adjacency: np.ndarray, scenario: StoredScenario) -> Verdict:
     least = math.ceil(MIN_EDGES_PER_NODE * len(adjacency))
     found = int(adjacency.sum())
     return f"{found} edges", f"at least {least}", found >= least
-
-
-def finite(dataset: Dataset, scenario: StoredScenario, split: Split, replicate: int) -> Verdict:
-    """No value is missing or infinite."""
-    bad = np.flatnonzero(~np.isfinite(dataset.values).all(axis=0))
-    return _listed(dataset.names, bad) or "all finite", "all finite", not len(bad)
-
-
-def no_constant_continuous(
-    dataset: Dataset, scenario: StoredScenario, split: Split, replicate: int
-) -> Verdict:
-    """No continuous column, nor one that holds a single value, is constant or nearly so."""
-    values = dataset.values.astype(np.float64)
-    scale = np.abs(values).max(axis=0)
-    relative = values.std(axis=0) / np.where(scale > 0, scale, 1.0)
-    worst = int(np.argmin(relative))
-    ok = bool(relative[worst] >= MIN_RELATIVE_SD)
-    return f"'{dataset.names[worst]}' relative SD {relative[worst]:.2g}", f"at least {MIN_RELATIVE_SD:g}", ok
-
-
-def no_dominant_category(dataset: Dataset, scenario: StoredScenario, split: Split, replicate: int) -> Verdict:
-    """No discrete column has one category in more than 99 % of rows."""
-    shares = {}
-    for name, column in zip(dataset.names, dataset.values.T, strict=True):
-        categories, counts = np.unique(column, return_counts=True)
-        if 1 < len(categories) <= MAX_CATEGORIES and (categories == np.round(categories)).all():
-            shares[name] = counts.max() / len(column)
-    if not shares:
-        return None
-    worst = max(shares, key=lambda name: shares[name])
-    measured = f"'{worst}' {100 * shares[worst]:.1f} % of rows in one category"
-    return measured, f"at most {100 * MAX_CATEGORY_SHARE:g} %", bool(shares[worst] <= MAX_CATEGORY_SHARE)
-
-
-def no_duplicate_pair(dataset: Dataset, scenario: StoredScenario, split: Split, replicate: int) -> Verdict:
-    """No two columns correlate above 0.99 in magnitude."""
-    values = dataset.values.astype(np.float64)
-    varying = np.flatnonzero(values.std(axis=0) > 0)
-    if len(varying) < 2:
-        return None
-    correlation = np.abs(np.corrcoef(values[:, varying], rowvar=False))
-    np.fill_diagonal(correlation, 0.0)
-    a, b = (int(varying[i]) for i in np.unravel_index(correlation.argmax(), correlation.shape))
-    measured = f"'{dataset.names[a]}', '{dataset.names[b]}' correlation {correlation.max():.4f}"
-    return measured, f"at most {MAX_CORRELATION}", bool(correlation.max() <= MAX_CORRELATION)
 
 
 def mask_in_target_pool(dataset: Dataset, scenario: StoredScenario, split: Split, replicate: int) -> Verdict:
@@ -221,25 +167,10 @@ GRAPH_RULES: dict[str, GraphRule] = {
     "edges": enough_edges,
 }
 TABLE_RULES: dict[str, TableRule] = {
-    "finite": finite,
-    "no_constant_continuous": no_constant_continuous,
-    "no_dominant_category": no_dominant_category,
-    "no_duplicate_pair": no_duplicate_pair,
     "mask_in_target_pool": mask_in_target_pool,
     "every_target_used": every_target_used,
     "rows_as_recorded": rows_as_recorded,
 }
-
-
-def depth(adjacency: np.ndarray) -> int:
-    """Edges on the longest directed path of a DAG `[d, d]`."""
-    level = np.zeros(len(adjacency), int)
-    for _ in range(len(adjacency)):
-        deeper = np.where(adjacency > 0, level[:, None] + 1, 0).max(axis=0, initial=0)
-        if (deeper == level).all():
-            break
-        level = deeper
-    return int(level.max(initial=0))
 
 
 def target_pool(scenario: StoredScenario, split: Split) -> list[str] | None:

@@ -3,6 +3,7 @@
 import jax
 import numpy as np
 
+from arena.dag import topological_order
 from arena.scm import SCM
 from arena.spec import SCMSpec
 from mechanisms.base import Blueprint, Component, round_up, stack
@@ -62,20 +63,6 @@ def compile_on_host(spec: SCMSpec, *, dtype=np.float32) -> SCM:
 def bank_key(blueprint: Blueprint) -> BankKey:
     """Nodes with equal keys share a bank."""
     return (blueprint.cls.kind, blueprint.cls.family, blueprint.bucket())
-
-
-def topological_order(adjacency: np.ndarray) -> list[int]:
-    """Columns such that parents come first; among the ready ones, in column order."""
-    waiting = adjacency.sum(axis=0).astype(int)
-    ready, order = sorted(np.flatnonzero(waiting == 0).tolist(), reverse=True), []
-    while ready:
-        j = ready.pop()
-        order.append(j)
-        for child in np.flatnonzero(adjacency[j])[::-1].tolist():
-            waiting[child] -= 1
-            if waiting[child] == 0:
-                ready.append(child)
-    return order
 
 
 class _Banks:

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from arena.dag import find_cycle
 from arena.errors import DataError
 
 Split = Literal["obs", "obs_int"]
@@ -58,13 +59,10 @@ class Dataset:
                 f"{self.name}: column '{self.names[col]}', row {row} is {self.values[row, col]}; "
                 "every value must be finite"
             )
-        mask = (
-            np.zeros((n, d), bool) if self.intervention_mask is None else np.asarray(self.intervention_mask)
-        )
+        mask = np.zeros((n, d), bool) if self.intervention_mask is None else np.asarray(self.intervention_mask)
         if mask.shape != (n, d):
             raise DataError(
-                f"{self.name}: the intervention mask has shape {mask.shape}, the table {(n, d)}; "
-                "they must agree"
+                f"{self.name}: the intervention mask has shape {mask.shape}, the table {(n, d)}; they must agree"
             )
         if mask.dtype != bool and not np.isin(mask, (0, 1)).all():
             row, col = np.argwhere(~np.isin(mask, (0, 1)))[0]
@@ -159,9 +157,7 @@ def check_dag(adjacency: Any, names: Sequence[str], where: str) -> np.ndarray:
         raise DataError(f"{where}: the graph has {array.shape[0]} variables, the table {d}")
     if not np.isin(array, (0, 1)).all():
         i, j = np.argwhere(~np.isin(array, (0, 1)))[0]
-        raise DataError(
-            f"{where}: graph entry {names[i]} -> {names[j]} is {array[i, j]}; entries must be 0 or 1"
-        )
+        raise DataError(f"{where}: graph entry {names[i]} -> {names[j]} is {array[i, j]}; entries must be 0 or 1")
     array = array.astype(np.int8)
     cycle = find_cycle(array)
     if cycle is not None:
@@ -170,25 +166,3 @@ def check_dag(adjacency: Any, names: Sequence[str], where: str) -> np.ndarray:
             "it must be a DAG"
         )
     return array
-
-
-def find_cycle(adjacency: np.ndarray) -> list[int] | None:
-    """The nodes of one directed cycle of a 0/1 matrix `[d, d]`, in order; None when there is none.
-
-    Roots are peeled off until none is left. Whatever remains has a parent in the remainder, so walking from
-    parent to parent must close a cycle. (Faster than building a graph object, and every load runs it.)
-    """
-    rest = np.arange(len(adjacency))
-    while len(rest):
-        inner = adjacency[np.ix_(rest, rest)].any(axis=0)
-        if inner.all():
-            break
-        rest = rest[inner]
-    if not len(rest):
-        return None
-    seen: list[int] = []
-    node = int(rest[0])
-    while node not in seen:
-        seen.append(node)
-        node = int(next(parent for parent in rest if adjacency[parent, node]))
-    return seen[seen.index(node) :][::-1]

@@ -184,9 +184,7 @@ class StoredScenario(Scenario):
         try:
             data = path.read_bytes()
         except OSError as error:
-            raise DataError(
-                f"{path}: is recorded in {MANIFEST} but cannot be read; {error.strerror}"
-            ) from error
+            raise DataError(f"{path}: is recorded in {MANIFEST} but cannot be read; {error.strerror}") from error
         found = _sha256(data)
         if found != recorded:
             raise DataError(f"{path}: is damaged; sha256 is {found}, {MANIFEST} recorded {recorded}")
@@ -243,9 +241,7 @@ def open_scenario(path: str | os.PathLike[str]) -> StoredScenario:
         raise DataError(f"{file}: is damaged, not JSON; {error}") from error
     version = manifest.get("schema_version") if isinstance(manifest, dict) else None
     if version != SCHEMA_VERSION:
-        raise DataError(
-            f"{file}: schema_version is {version!r}; this version of arena reads {SCHEMA_VERSION}"
-        )
+        raise DataError(f"{file}: schema_version is {version!r}; this version of arena reads {SCHEMA_VERSION}")
     manifest.pop("checksum", None)
     if _render(manifest) != raw:
         raise DataError(f"{file}: is damaged or was edited; its contents do not match its checksum")

@@ -118,15 +118,23 @@ def draw(
 
     tables = iter(zip(plans, obs, mixed, strict=True))
     for member, order, pool in zip(members, orders, pools, strict=True):
-        spec = member.spec
         out: list[dict[Split, Dataset]] = []
         for _ in range(replicates):
             plan, values, intervened = next(tables)
-            make = lambda table, mask: Dataset(  # noqa: E731
-                [spec.names[j] for j in order], table[:, order], mask, spec.adjacency[np.ix_(order, order)], spec.name
-            )  # fmt: skip
-            out.append({"obs": make(values, None), "obs_int": make(intervened, plan.mask[:, order])})
-        yield [spec.names[j] for j in pool], out
+            out.append({"obs": _table(member, order, values), "obs_int": _table(member, order, intervened, plan.mask)})
+        yield [member.spec.names[j] for j in pool], out
+
+
+def _table(member: Member, order: np.ndarray, values: np.ndarray, mask: np.ndarray | None = None) -> Dataset:
+    """The table with its columns in the scenario's order."""
+    spec = member.spec
+    return Dataset(
+        names=tuple(spec.names[j] for j in order),
+        values=values[:, order],
+        intervention_mask=None if mask is None else mask[:, order],
+        adjacency=spec.adjacency[np.ix_(order, order)],
+        name=member.id,
+    )
 
 
 def _provenance(member: Member, pool: list[str], seed: int) -> dict[str, Any]:

@@ -94,7 +94,10 @@ def counterfactual(scm: SCM, data: Dataset, targets: Targets | None = None, /, *
     edited = do(scm, targets, **named)
     mask = np.broadcast_to(np.asarray(edited.gain == 0), data.mask.shape)
     return dataclasses.replace(
-        data, values=np.asarray(evaluate(edited, noise)), intervention_mask=mask, split="obs_int" if mask.any() else None
+        data,
+        values=np.asarray(evaluate(edited, noise)),
+        intervention_mask=mask,
+        split="obs_int" if mask.any() else None,
     )
 
 
@@ -132,5 +135,3 @@ def _column(scm: SCM, name: str) -> int:
     if name not in scm.names:
         raise SpecError(f"'{name}' is not a variable{did_you_mean(name, scm.names)}; they are {listed(scm.names)}")
     return scm.names.index(name)
-
-

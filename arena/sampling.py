@@ -10,14 +10,14 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Float, Int, PRNGKeyArray
 
-from arena.compiler import BankKey, compile_on_host, round_up
+from arena.compiler import BankKey, compile_on_host
 from arena.dataset import Dataset
 from arena.errors import SpecError
 from arena.scm import SCM
 from arena.spec import SCMSpec
-from mechanisms.base import Component, layout
+from mechanisms.base import Array, Component, layout, round_up
 
 #: `map` runs one SCM after another, so that a switch runs one branch; `vmap` runs all at once, every branch of it.
 Strategy = Literal["auto", "map", "vmap"]
@@ -78,14 +78,10 @@ def sample_batch(
     scms = [compile_on_host(scm) if isinstance(scm, SCMSpec) else scm for scm in scms]
     keys = jax.vmap(lambda i: jax.random.fold_in(key, i))(jnp.arange(len(scms)))
     tables = sample_values(scms, keys, n, strategy=strategy)
-    return [
-        Dataset(scm.names, values, adjacency=adjacency(scm)) for scm, values in zip(scms, tables, strict=True)
-    ]
+    return [Dataset(scm.names, values, adjacency=adjacency(scm)) for scm, values in zip(scms, tables, strict=True)]
 
 
-def sample_values(
-    scms: Sequence[SCM], keys: PRNGKeyArray, n: int, *, strategy: Strategy = "auto"
-) -> list[np.ndarray]:
+def sample_values(scms: Sequence[SCM], keys: PRNGKeyArray, n: int, *, strategy: Strategy = "auto") -> list[np.ndarray]:
     """The core of `sample_batch`: SCMs with a key each `[B]` -> tables `[n, d_i]` in order."""
     if strategy == "auto":
         strategy = "map" if jax.default_backend() == "cpu" else "vmap"
@@ -186,11 +182,11 @@ def _rooms(scms: Sequence[SCM], chunks: Sequence[Sequence[int]]) -> Rooms:
             counts[key] += _n_slots(bank)
             example[key] = bank
         most |= counts
-    empty = lambda leaf, room: np.zeros((room, *leaf.shape[1:]), leaf.dtype)  # noqa: E731
-    return {
-        key: jax.tree.map(lambda leaf, room=_power_of_two(most[key]): empty(leaf, room), bank)
-        for key, bank in example.items()
-    }
+    return {key: _empty(bank, _power_of_two(most[key])) for key, bank in example.items()}
+
+
+def _empty(bank: Component, room: int) -> Component:
+    return jax.tree.map(lambda leaf: np.zeros((room, *leaf.shape[1:]), leaf.dtype), bank)
 
 
 def _key_of(bank: Component) -> BankKey:
@@ -226,9 +222,7 @@ def _sample_stack(
     names = tuple(f"X{j}" for j in range(d))
 
     def one(table: Tables, key):
-        scm = SCM(
-            names, table.order, table.parents, table.mechanism, table.noise, *banks, table.gain, table.offset
-        )
+        scm = SCM(names, table.order, table.parents, table.mechanism, table.noise, *banks, table.gain, table.offset)
         return scm.sample(key, n)
 
     if strategy == "vmap":

@@ -6,12 +6,14 @@ which bank. One `lax.scan` walks the steps, one `lax.switch` picks the bank: SCM
 one compiled program, whatever their graphs and parameters are.
 """
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Float, Int, PRNGKeyArray
 
-from mechanisms.base import Component
+from mechanisms.base import Array, Component
 
 
 class SCM(eqx.Module):
@@ -62,7 +64,9 @@ class SCM(eqx.Module):
 
         @jax.checkpoint  # values are cheap to recompute; what a gradient would store of 256 features is not
         def structural(columns, u_j, mechanism, noise):
-            signal = jax.lax.switch(mechanism[0], [*map(_signal_of, self.mechanisms), _no_signal], mechanism[1], columns)
+            signal = jax.lax.switch(
+                mechanism[0], [*map(_signal_of, self.mechanisms), _no_signal], mechanism[1], columns
+            )
             return jax.lax.switch(noise[0], [*map(_value_of, self.noises)], noise[1], signal, u_j)
 
         def step(x, row):
@@ -80,7 +84,7 @@ class SCM(eqx.Module):
         return self.evaluate(self.draw_noise(key, n))
 
 
-def _slot(bank: Component, slot: Int[Array, ""]) -> Component:
+def _slot(bank: Component, slot: Int[Array, ""]) -> Any:
     return jax.tree.map(lambda leaf: leaf[slot], bank)
 
 

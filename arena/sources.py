@@ -45,8 +45,7 @@ def scenarios(
     kept = [
         scenario
         for scenario in found
-        if (families is None or scenario.family in families)
-        and (max_d is None or len(scenario.names) <= max_d)
+        if (families is None or scenario.family in families) and (max_d is None or len(scenario.names) <= max_d)
     ][:limit]
     if not kept:
         present = ", ".join(sorted({scenario.family for scenario in found}))
@@ -86,9 +85,7 @@ def _resolve(source: str, suites: Sequence[str]) -> list[StoredScenario | TableS
         )
     for first, second in zip(scenarios, scenarios[1:], strict=False):
         if first.id == second.id:
-            raise SourceError(
-                f"{source}: two scenarios have the id '{first.id}'; ids must be unique in a run"
-            )
+            raise SourceError(f"{source}: two scenarios have the id '{first.id}'; ids must be unique in a run")
     return scenarios
 
 
@@ -112,6 +109,5 @@ def _unknown(source: str, suites: Sequence[str]) -> str:
         return f"{source}: is a file; give the folder that holds it"
     names = [*suites, "real", *(PREFIX + name for name in real.names())]
     return (
-        f"no source '{source}'{suggest(source, names)}: there is no such folder, and the names are "
-        f"{', '.join(names)}"
+        f"no source '{source}'{suggest(source, names)}: there is no such folder, and the names are {', '.join(names)}"
     )

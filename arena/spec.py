@@ -29,6 +29,13 @@ Factor = str | int | float | bool | Annotated[tuple[str, ...], Strict(False)]
 class _Model(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
+    # By content: what is cached on an instance are arrays, which do not compare.
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.model_dump() == other.model_dump()
+
+    def __hash__(self) -> int:
+        return hash(self.model_dump_json())
+
 
 class NodeSpec(_Model):
     """One variable: a root distribution, or a mechanism over its parents with a noise.
@@ -66,13 +73,9 @@ class NodeSpec(_Model):
         if self.range is not None and not self.range[0] < self.range[1]:
             raise FieldError("range", f"found {list(self.range)}, expected [low, high] with low < high")
         if self.parents:
-            self._require(
-                "mechanism", "root", "a variable with parents has a mechanism and no root distribution"
-            )
+            self._require("mechanism", "root", "a variable with parents has a mechanism and no root distribution")
         else:
-            self._require(
-                "root", "mechanism", "a variable without parents has a root distribution, no mechanism"
-            )
+            self._require("root", "mechanism", "a variable without parents has a root distribution, no mechanism")
             if self.noise is not None:
                 raise FieldError("noise", "found a noise, expected none: a root distribution has its own")
         try:
@@ -144,9 +147,7 @@ class SCMSpec(_Model):
         known = {node.name for node in self.nodes}
         if len(known) != len(self.nodes):
             names = [node.name for node in self.nodes]
-            raise FieldError(
-                "name", "found twice, expected unique names", next(n for n in names if names.count(n) > 1)
-            )
+            raise FieldError("name", "found twice, expected unique names", next(n for n in names if names.count(n) > 1))
         for node in self.nodes:
             for parent in node.parents:
                 if parent not in known:
@@ -167,9 +168,7 @@ class SCMSpec(_Model):
             while path[-1] not in path[:-1]:
                 path.append(next(iter(sorted(waiting[path[-1]] & waiting.keys()))))
             cycle = path[path.index(path[-1]) :][::-1]
-            raise FieldError(
-                "parents", f"found a cycle {' -> '.join(cycle)}, expected an acyclic graph", cycle[0]
-            )
+            raise FieldError("parents", f"found a cycle {' -> '.join(cycle)}, expected an acyclic graph", cycle[0])
 
     def _check_edges(self) -> None:
         known = [node.name for node in self.nodes]
@@ -182,9 +181,7 @@ class SCMSpec(_Model):
                     raise FieldError(f"edges.{end}", message, edge.target if end == "source" else edge.source)
             pair = (edge.source, edge.target)
             if pair not in implied:
-                message = (
-                    f"found {edge.source} -> {edge.target}, but '{edge.source}' is not among its parents"
-                )
+                message = f"found {edge.source} -> {edge.target}, but '{edge.source}' is not among its parents"
                 raise FieldError("edges", message, edge.target)
             if pair in seen:
                 raise FieldError("edges", f"found {edge.source} -> {edge.target} twice", edge.target)

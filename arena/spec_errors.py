@@ -84,66 +84,60 @@ def strict_json(text: str) -> Any:
 
 def first_error(error: ValidationError, data: Any) -> str:
     """The most telling of pydantic's errors, as one line."""
-    found = _flatten(error)
+    found = _flatten(error, data)
     # A misspelt field is reported twice, as unknown and as missing: the former says more.
     path, variable, message = min(found, key=lambda entry: not entry[3])[:3]
     where, path = _variable(path, data)
     variable = variable or where
     parts = [
-        f"variable '{variable}'" if variable else "",
+        f"variable {show(variable)}" if variable else "",
         f"field '{'.'.join(map(str, path))}'" if path else "",
     ]
     return f"{', '.join(filter(None, parts)) or 'spec'}: {message}"
 
 
-def _flatten(error: ValidationError) -> list[tuple[tuple, str | None, str, bool]]:
-    """(path, variable or None, message, is a misspelt field) of every error, those of components included."""
+def _flatten(error: ValidationError, data: Any) -> list[tuple[tuple, str | None, str, bool]]:
+    """(path, variable or None, message, is a misspelt field) of every error."""
     out = []
     for entry in error.errors(include_url=False):
         path, cause = entry["loc"], entry.get("ctx", {}).get("error")
         if isinstance(cause, FieldError):
-            out.append(
-                (path + tuple(filter(None, cause.field.split("."))), cause.variable, cause.message, False)
-            )
-        elif isinstance(cause, ValidationError):
-            out += [(path + inner, variable, text, extra) for inner, variable, text, extra in _flatten(cause)]
+            out.append((path + tuple(filter(None, cause.field.split("."))), cause.variable, cause.message, False))
         elif entry["type"] == "extra_forbidden":
-            allowed = _allowed(error.title, path)
-            name = path[-1]
-            out.append(
-                (
-                    path,
-                    None,
-                    f"unknown field{did_you_mean(name, allowed)}; fields are {listed(allowed)}",
-                    True,
-                )
-            )
+            allowed = _allowed(path, data)
+            hint = did_you_mean(path[-1], allowed)
+            out.append((path, None, f"unknown field{hint}; fields are {listed(allowed)}", True))
         elif entry["type"] == "missing":
             out.append((path, None, "is missing", False))
         else:
-            out.append((path, None, f"found {show(entry['input'])}, expected {_expected(entry['msg'])}", False))
+            out.append((path, None, f"found {show(entry['input'])}, expected {_expected(entry)}", False))
     return out
 
 
-def _allowed(title: str, path: tuple) -> list[str]:
-    """The fields of the model in which an unknown one was found."""
+def _allowed(path: tuple, data: Any) -> list[str]:
+    """The fields of the object in which an unknown one was found."""
     from arena import spec
 
-    models = [cls.parameters() for kind in registry.KINDS for cls in registry.families(kind).values()]
-    if title == "SCMSpec":
-        models = [{"nodes": spec.NodeSpec, "edges": spec.EdgeSpec}.get(path[0], spec.SCMSpec)]
-    elif title in ("NodeSpec", "EdgeSpec"):
-        models = [getattr(spec, title)]
-    return next(list(model.model_fields) for model in models if len(models) == 1 or model.__name__ == title)
+    if len(path) == 4 and path[2] in registry.KINDS:
+        component = data["nodes"][path[1]][path[2]]
+        return list(registry.families(path[2])[component["family"]].parameters().model_fields)
+    model = {"nodes": spec.NodeSpec, "edges": spec.EdgeSpec}.get(path[0], spec.SCMSpec)
+    return list(model.model_fields)
 
 
-def _expected(message: str) -> str:
+def _expected(entry: Any) -> str:
     """pydantic's wording, as what would be right."""
+    if entry["type"] == "string_pattern_mismatch":
+        return "printable text without blanks at its ends"
+    message = entry["msg"]
     for found, better in (
-        ("Input should be ", ""), ("String should have ", "a text of "), ("Tuple should have ", "a list of "),
-        ("Dictionary should have ", "an object of "), ("String should match pattern", "printable text like"),
-        ("a valid tuple", "a list"), ("a valid string", "a text"), ("a valid dictionary", "an object"),
-    ):  # fmt: skip
+        ("Input should be ", ""),
+        ("String should have ", "a text of "),
+        ("Tuple should have ", "a list of "),
+        ("a valid tuple", "a list"),
+        ("a valid string", "a text"),
+        ("a valid dictionary", "an object"),
+    ):
         message = message.replace(found, better)
     return message
 

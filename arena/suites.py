@@ -1,4 +1,4 @@
-"""Named suites of SCMs. What a suite holds follows from its name and a seed alone, and a part of it is the same SCMs."""
+"""Named suites of SCMs. What a suite holds follows from its name and a seed; a part of it is the same SCMs."""
 
 import dataclasses
 import hashlib
@@ -55,7 +55,14 @@ class Member:
 SUITES = {
     suite.name: suite
     for suite in (
-        Suite("mini", "small random SCMs of every mechanism family", ("erdos_renyi", "scale_free"), (5, 10), 3, 2),
+        Suite(
+            "mini",
+            "small random SCMs of every mechanism family",
+            ("erdos_renyi", "scale_free"),
+            (5, 10),
+            3,
+            2,
+        ),
     )
 }
 

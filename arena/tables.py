@@ -84,9 +84,7 @@ def check_exists(scenario: Scenario, split: Split, replicate: int) -> None:
         )
 
 
-def open_table(
-    path: str | os.PathLike[str], *, id: str | None = None, family: str = "table"
-) -> TableScenario:
+def open_table(path: str | os.PathLike[str], *, id: str | None = None, family: str = "table") -> TableScenario:
     """The table folder at `path` as a scenario; `id` is `table/<folder name>` when omitted.
 
     Raises:
@@ -176,17 +174,13 @@ def parse_graph(text: str, where: str) -> tuple[tuple[str, ...], np.ndarray]:
                 "the first cell of each row must name its variable"
             )
         if len(row) != len(columns) + 1:
-            raise DataError(
-                f"{where}: row '{label}' has {len(row) - 1} entries, the header {len(columns)} names"
-            )
+            raise DataError(f"{where}: row '{label}' has {len(row) - 1} entries, the header {len(columns)} names")
     adjacency = np.zeros((len(columns), len(columns)), np.int8)
     position = {name: i for i, name in enumerate(columns)}
     for row in rows[1:]:
         for j, cell in enumerate(row[1:]):
             if cell.strip() not in ("0", "1", "0.0", "1.0"):
-                raise DataError(
-                    f"{where}: row '{row[0]}', column '{columns[j]}' is {cell!r}; entries must be 0 or 1"
-                )
+                raise DataError(f"{where}: row '{row[0]}', column '{columns[j]}' is {cell!r}; entries must be 0 or 1")
             adjacency[position[row[0]], j] = cell.strip()[0] == "1"
     return columns, check_dag(adjacency, columns, where)
 
@@ -218,9 +212,7 @@ def _find(folder: Path, role: str, meta: dict[str, Any]) -> Path | None:
         for name in (named, named.split(" (")[0]):
             if (folder / name).is_file():
                 return folder / name
-        raise DataError(
-            f"{folder / 'meta.json'}: names '{named}' as the {role} file, but there is no such file"
-        )
+        raise DataError(f"{folder / 'meta.json'}: names '{named}' as the {role} file, but there is no such file")
     candidates = (folder / f"{role}.csv", folder / f"{role}.csv.gz")
     return next((path for path in candidates if path.is_file()), None)
 
@@ -252,8 +244,7 @@ def _read_numbers(path: Path) -> tuple[tuple[str, ...], np.ndarray]:
         raise DataError(f"{path}: is empty; expected a header of variable names and one row a sample")
     if "" in names:
         raise DataError(
-            f"{path}: column {names.index('') + 1} has no name; "
-            "if it is a row index, write the file without it"
+            f"{path}: column {names.index('') + 1} has no name; if it is a row index, write the file without it"
         )
     _refuse_repeats(names, path)
     try:
@@ -288,9 +279,7 @@ def _explain(path: Path, text: str, names: tuple[str, ...], cause: Exception) ->
             try:
                 float(cell or "nan")
             except ValueError:
-                return DataError(
-                    f"{path}: column '{name}', line {reader.line_num} is {cell!r}; cells must be numbers"
-                )
+                return DataError(f"{path}: column '{name}', line {reader.line_num} is {cell!r}; cells must be numbers")
     return DataError(f"{path}: {cause}")
 
 
@@ -298,9 +287,7 @@ def _read_targets(path: Path, names: tuple[str, ...], n: int, data: Path) -> np.
     columns, cells = _read_numbers(path)
     _require_same_names(columns, names, path, data)
     if len(cells) != n:
-        raise DataError(
-            f"{path}: has {len(cells)} rows, {data.name} {n}; the mask must have the shape of the data"
-        )
+        raise DataError(f"{path}: has {len(cells)} rows, {data.name} {n}; the mask must have the shape of the data")
     odd = np.argwhere((cells != 0) & (cells != 1))
     if len(odd):
         row, col = odd[0]
@@ -324,9 +311,7 @@ def _require_same_names(columns: tuple[str, ...], names: tuple[str, ...], path: 
             raise DataError(f"{path}: variable '{column}' is not in {data.name}{suggest(column, names)}")
     for name in names:
         if name not in columns:
-            raise DataError(
-                f"{path}: lacks variable '{name}' of {data.name}; both must name the same variables"
-            )
+            raise DataError(f"{path}: lacks variable '{name}' of {data.name}; both must name the same variables")
 
 
 def _refuse_repeats(names: Sequence[str], where: str | Path, axis: str = "column") -> None:

@@ -84,9 +84,9 @@ def failures(rows: "pd.DataFrame") -> "pd.DataFrame":
     lost: Any = rows[rows["status"] != Status.completed]
     keys = ["family", "split", "method", "status", "reason"]
     table = lost.groupby(keys)["scenario"].agg(count="size", example="min").reset_index()
-    return table.sort_values(
-        ["family", "split", "method", "count"], ascending=[True, True, True, False]
-    ).reset_index(drop=True)
+    return table.sort_values(["family", "split", "method", "count"], ascending=[True, True, True, False]).reset_index(
+        drop=True
+    )
 
 
 def scenario_means(rows: "pd.DataFrame") -> "pd.DataFrame":
@@ -127,9 +127,7 @@ def _with_factors(rows: "pd.DataFrame", by: list[str]) -> "pd.DataFrame":
     for name in wanted:
         if not any(name in found for found in factors):
             known = sorted({key for found in factors for key in found})
-            raise RunError(
-                f"cannot group by '{name}'; scenarios have the factors {', '.join(known) or '(none)'}"
-            )
+            raise RunError(f"cannot group by '{name}'; scenarios have the factors {', '.join(known) or '(none)'}")
         rows = rows.assign(**{name: [_label(found.get(name)) for found in factors]})
     return rows
 

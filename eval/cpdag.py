@@ -42,9 +42,7 @@ def _in_v_structure(dag: np.ndarray, adjacent: np.ndarray) -> np.ndarray:
     return apart.astype(np.float32) @ dag.astype(np.float32) > 0
 
 
-def _meek(
-    open_edges: np.ndarray, directed: np.ndarray, undirected: np.ndarray, adjacent: np.ndarray
-) -> np.ndarray:
+def _meek(open_edges: np.ndarray, directed: np.ndarray, undirected: np.ndarray, adjacent: np.ndarray) -> np.ndarray:
     """The entries (i, j) of `open_edges` that must be i -> j by one of Meek's (1995) rules."""
     apart = ~adjacent & ~np.eye(len(adjacent), dtype=bool)
     product = lambda a, b: a.astype(np.float32) @ b.astype(np.float32) > 0  # noqa: E731

@@ -113,7 +113,7 @@ class _Lane(threading.Thread):
             self._close_worker()
 
     def stop(self):
-        """Take no more tasks, and close the worker from the calling thread: a fit in progress ends with it."""
+        """Take no more tasks, and close the worker from the calling thread; a fit in progress ends too."""
         self._stopped.set()
         # The fit that is cut short cleans up as well, and the two may trip over each other.
         with contextlib.suppress(OSError, ValueError):

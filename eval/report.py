@@ -33,6 +33,20 @@ TITLES = {
 }
 _ONE_DIGIT = {"shd", "shd_sd", "reachability_distance", "sid", "cpdag_shd"}
 _LARGER_IS_BETTER = {"f1", "precision", "recall", "auroc", "ap"}
+# Terminal lines are short: brief titles, and the columns to keep when there is no room for all.
+_SHORT = TITLES | {
+    "method": "Method",
+    "precision": "Prec.",
+    "reachability_distance": "Reach.",
+    "cpdag_shd": "CPDAG",
+    "seconds": "Sec.",
+    "n": "n",
+    "missing": "Lost",
+}
+_BY_IMPORTANCE = (
+    *("f1", "shd", "n", "missing", "reachability_distance", "seconds", "precision", "recall"),
+    *("sid", "auroc", "ap", "cpdag_shd", "nshd"),
+)
 _DRILL_DOWN = (
     *("method", "status", "f1", "shd", "reachability_distance"),
     *("tp", "fp", "fn", "reversed", "missing"),
@@ -71,46 +85,57 @@ def best_cells(board: "pd.DataFrame") -> list[set[str]]:
     return best
 
 
-def render_table(board: "pd.DataFrame", missing: "pd.DataFrame") -> "Group":
+def render_table(board: "pd.DataFrame", missing: "pd.DataFrame", width: int = 120) -> "Group":
     """A leaderboard for the terminal, best values bold, and below it what has no score and why.
 
     Args:
         board: From `Run.leaderboard()`.
         missing: From `Run.failures()`.
+        width: Characters to a line; the least important columns are left out where they do not fit.
     """
+    from rich.box import SIMPLE
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
 
+    lines = [(line, best) for line, best in zip(_records(board), best_cells(board), strict=True) if line["n"]]
+    groups = [" / ".join(str(line[name]) for name in _labels(board)[:-1]) for line, _ in lines]
+    columns = {"method": [line["method"] for line, _ in lines]}
+    room = width - 1 - _width([*columns["method"], *groups])
+    for name in _BY_IMPORTANCE:
+        cells = [show(name, line[name]) + _spread(name, line) for line, _ in lines]
+        needed = _width([_SHORT[name], *cells])
+        if any(cell != MISSING for cell in cells) and needed <= room:
+            columns[name], room = cells, room - needed
+
     # Text, not str: a name in square brackets is no markup.
-    labels = _labels(board)
-    shown = [name for name in VALUES if name not in SPREADS and bool(board[name].notna().any())]
-    table = Table(title="Leaderboard (mean over scenarios, spread in parentheses)", title_justify="left")
-    for name in labels:
-        table.add_column(Text(name), no_wrap=name == "method")
-    for name in ("n", "missing", *shown):
-        table.add_column(TITLES[name], justify="right")
-    before = None
-    for line, best in zip(_records(board), best_cells(board), strict=True):
-        group = [line[name] for name in labels[:-1]]
-        if before is not None and group != before:
+    shown = ["method", *(name for name in (*TALLIES, *VALUES) if name in columns)]
+    table = Table(title="Leaderboard: means (and SDs) over scenarios", title_justify="left", box=SIMPLE)
+    for name in shown:
+        table.add_column(_SHORT[name], justify="left" if name == "method" else "right", no_wrap=True)
+    for index, (_, best) in enumerate(lines):
+        if index == 0 or groups[index] != groups[index - 1]:
             table.add_section()
-        before = group
-        cells = [Text(str(line[name])) for name in (*labels, "n", "missing")]
-        for name in shown:
-            spread = line.get(f"{name}_sd")
-            text = show(name, line[name]) + ("" if spread is None else f" ({show(f'{name}_sd', spread)})")
-            cells.append(Text(text, style="bold" if name in best else ""))
-        table.add_row(*cells)
+            table.add_row(Text(groups[index], style="italic"))
+        table.add_row(*(Text(columns[name][index], style="bold" if name in best else "") for name in shown))
     if missing.empty:
         return Group(table)
 
-    lost = Table(title="Cells without a score", title_justify="left")
+    lost = Table(title="Cells without a score", title_justify="left", box=SIMPLE)
     for name in missing.columns:
         lost.add_column(Text(name), justify="right" if name == "count" else "left")
     for line in _records(missing):
         lost.add_row(*(Text(str(value)) for value in line.values()))
     return Group(table, lost)
+
+
+def _width(cells: list[str]) -> int:
+    return max(map(len, cells), default=0) + 3  # two of padding and one between columns
+
+
+def _spread(name: str, line: dict[str, Any]) -> str:
+    spread = line.get(f"{name}_sd")
+    return "" if spread is None else f" ({show(f'{name}_sd', spread)})"
 
 
 def to_csv(board: "pd.DataFrame") -> str:
@@ -161,18 +186,14 @@ def write_html(run: Run, path: str | Path, by: Sequence[str] = ("family",)) -> P
     lines = [
         {
             "labels": {name: str(line[name]) for name in labels},
-            "cells": [
-                {"text": show(name, line[name]), "sort": line[name], "best": name in best} for name in values
-            ],
+            "cells": [{"text": show(name, line[name]), "sort": line[name], "best": name in best} for name in values],
         }
         for line, best in zip(_records(board), best_cells(board), strict=True)
     ]
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    template = environment.from_string(
-        (files("eval") / "templates" / "report.html").read_text(encoding="utf-8")
-    )
+    template = environment.from_string((files("eval") / "templates" / "report.html").read_text(encoding="utf-8"))
     starts = run.provenance()["starts"]
     details = _records(scenario_means(rows))
     html = template.render(
@@ -208,9 +229,7 @@ def _scenario_lines(details: list[dict[str, Any]]) -> list[dict[str, Any]]:
                 "scenario": scenario,
                 "split": split,
                 "d": max((record["d"] for record in group if record["d"] is not None), default=None),
-                "edges": max(
-                    (record["edges"] for record in group if record["edges"] is not None), default=None
-                ),
+                "edges": max((record["edges"] for record in group if record["edges"] is not None), default=None),
                 "best": top["method"],
                 "f1": top["f1"],
                 "mean": sum(record["f1"] for record in scored) / len(scored) if scored else None,

@@ -95,9 +95,7 @@ def run(
     with Store(out / FILENAME, write=True) as store:
         todo = remaining(tasks, store.finished(), retry)
         options = {"splits": list(splits), "replicates": replicates, "timeout": timeout, "memory": memory}
-        _record(
-            out, scenarios, chosen, tasks, {"seed": seed, "jobs": jobs, **options, "command": list(command)}
-        )
+        _record(out, scenarios, chosen, tasks, {"seed": seed, "jobs": jobs, **options, "command": list(command)})
 
         done, began = len(tasks) - len(todo), time.monotonic()
         tell = progress or (lambda event: None)

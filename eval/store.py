@@ -151,9 +151,7 @@ class Store:
                 blobs = [_pack(name, arrays.get(name)) for name in ARRAYS]
                 about = json.dumps(dict(info or {}), default=str)
                 marks = ", ".join("?" * (len(KEY) + len(blobs) + 2))
-                self._db.execute(
-                    f"INSERT INTO estimates VALUES ({marks})", [*key, _plain(row["d"]), *blobs, about]
-                )
+                self._db.execute(f"INSERT INTO estimates VALUES ({marks})", [*key, _plain(row["d"]), *blobs, about])
 
     def finished(self) -> dict[Key, dict[str, Any]]:
         """The keys of all rows, each with its `status`, `data_hash`, `settings` and `seed`."""
@@ -179,9 +177,7 @@ class Store:
             RunError: If the row has no estimate.
         """
         key = tuple(key)
-        found = self._db.execute(
-            f"SELECT d, info, {', '.join(ARRAYS)} FROM estimates WHERE {_match()}", key
-        ).fetchone()
+        found = self._db.execute(f"SELECT d, info, {', '.join(ARRAYS)} FROM estimates WHERE {_match()}", key).fetchone()
         if found is None:
             raise RunError(f"{self.path}: no estimate for {' / '.join(map(str, key))}")
         d, info, *blobs = found

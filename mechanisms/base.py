@@ -9,18 +9,16 @@ import dataclasses
 import functools
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, Strict, create_model
 
-if TYPE_CHECKING:
-    from jax import Array
-else:  # a module holds numpy arrays until it is put on a device, and tracers while it runs
-    Array = Any
-
+#: A module holds numpy arrays until it is put on a device, and tracers while it runs.
+Array = Any
 #: Any float that is finite in float32 as well.
 Number = Annotated[float, Field(allow_inf_nan=False, ge=-3e38, le=3e38)]
 Kind = Literal["mechanism", "noise", "root"]
@@ -40,10 +38,10 @@ class ParameterError(ValueError):
         self.message = message
 
 
-class Parameters(BaseModel):
+class Parameters(BaseModel, frozen=True):
     """What a spec says of one component. Concrete models are derived from the fields of each family."""
 
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+    model_config = ConfigDict(strict=True, extra="forbid")
 
     family: str
 
@@ -107,9 +105,10 @@ class Component(eqx.Module):
         return arrays
 
     @classmethod
-    def from_parameters(cls, parameters: Any, parents: Sequence[str]) -> "Component":
-        """The module of one node; arguments and errors as in `arrays`."""
-        return cls(**cls.arrays(parameters, parents))
+    def from_parameters(cls, parameters: Any, parents: Sequence[str], dtype: Any = np.float32) -> "Component":
+        """The module of one node, floating-point arrays of type `dtype`; otherwise as `arrays`."""
+        arrays = cls.arrays(parameters, parents)
+        return cls(**{name: jnp.asarray(a, dtype if a.dtype.kind == "f" else a.dtype) for name, a in arrays.items()})
 
 
 class Blueprint(NamedTuple):

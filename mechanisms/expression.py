@@ -127,7 +127,11 @@ class _Compiler:
 
     def compile(self, node: ast.AST) -> Expression:
         output = self.visit(node)
-        start = {"constant": 0, "parent": len(self.constants), "result": len(self.constants) + len(self.parents)}
+        start = {
+            "constant": 0,
+            "parent": len(self.constants),
+            "result": len(self.constants) + len(self.parents),
+        }
         place = lambda register: start[register[0]] + register[1]  # noqa: E731
         operations = tuple((name, place(a), place(b), place(c)) for name, a, b, c in self.operations)
         return Expression(tuple(self.constants), self.parents, operations, place(output))
@@ -136,8 +140,8 @@ class _Compiler:
         match node:
             case ast.Constant(value=bool() | complex() | str() | bytes() | None):
                 raise ExpressionError(f"contains {node.value!r}; only numbers are allowed")
-            case ast.Constant(value=int() | float()):
-                return self.constant(node.value)
+            case ast.Constant(value=int() | float() as value):
+                return self.constant(value)
             case ast.Name(id=name):
                 return self.name(name)
             case ast.UnaryOp(op=ast.UAdd(), operand=operand):
@@ -188,8 +192,8 @@ class _Compiler:
             f"uses '{name}'{_suggest(name, known)}, neither a parent nor a constant; known are {_list(known)}"
         )
 
-    def emit(self, name: str, *arguments: tuple[str, int]) -> tuple[str, int]:
-        a, b, c = (*arguments, arguments[0], arguments[0])[:3] if len(arguments) < 3 else arguments
+    def emit(self, name: str, first: tuple[str, int], *others: tuple[str, int]) -> tuple[str, int]:
+        a, b, c = (first, *others, first, first)[:3]
         operation = (name, a, b, c)
         if operation not in self.operations:
             if len(self.operations) == MAX_OPERATIONS:

@@ -17,7 +17,7 @@ from mechanisms.expression import CODES, ExpressionError, parse
 from mechanisms.priors import WEIGHT_SCALE, signed_weights
 
 
-class FormulaParameters(Parameters):
+class FormulaParameters(Parameters, frozen=True):
     """An expression over the node's parents and named constants."""
 
     family: Literal["formula"]
@@ -93,7 +93,7 @@ class Formula(Mechanism, family="formula"):
         return registers[self.output]
 
 
-_INSTRUCTIONS = {
+_BY_NAME = {
     "add": lambda a, b, c: a + b,
     "sub": lambda a, b, c: a - b,
     "mul": lambda a, b, c: a * b,
@@ -118,4 +118,4 @@ _INSTRUCTIONS = {
     "le": lambda a, b, c: jnp.where(a <= b, 1.0, 0.0).astype(a.dtype),
     "where": lambda a, b, c: jnp.where(a != 0.0, b, c),
 }
-_INSTRUCTIONS = [_INSTRUCTIONS[name] for name in CODES]
+_INSTRUCTIONS = [_BY_NAME[name] for name in CODES]

@@ -17,7 +17,7 @@ LENGTH_SCALE = (0.25, 3.0)
 OUTPUT_SCALE = (0.4, 2.5)
 
 
-class RffGpParameters(Parameters):
+class RffGpParameters(Parameters, frozen=True):
     """A draw from a Gaussian process with a squared-exponential kernel, by random Fourier features.
 
     The frequencies, phases and amplitudes follow from `seed`, so that a spec stays readable.

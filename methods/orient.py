@@ -59,7 +59,7 @@ def extension(pdag: np.ndarray, key: jax.Array) -> tuple[np.ndarray, str]:
     dag = arrows.copy()
     left = np.ones(len(dag), bool)
     while left.any():
-        candidates = np.flatnonzero(left).tolist()
+        candidates = rng.permutation(np.flatnonzero(left)).tolist()
         sink = next((node for node in candidates if _can_be_sink(node, arrows, lines, adjacent, left)), None)
         if sink is None:
             order = _random_order(arrows, candidates)

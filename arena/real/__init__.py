@@ -77,8 +77,7 @@ def _absent(public: PublicSet) -> str:
         "perhaps targets.csv"
     )
     return (
-        f"real:{public.name} is not at hand: {looked}; {remedy} in ${VARIABLE}/{public.name}. "
-        f"About it: {public.note}"
+        f"real:{public.name} is not at hand: {looked}; {remedy} in ${VARIABLE}/{public.name}. About it: {public.note}"
     )
 
 
@@ -88,8 +87,7 @@ def _verify(public: PublicSet, dataset: Dataset, origin: str) -> Dataset:
     edges = int(dataset.truth.sum())
     if (dataset.d, edges) != (public.d, public.edges):
         raise DataError(
-            f"{where}: has {dataset.d} variables and {edges} edges; "
-            f"the published set {public.d} and {public.edges}"
+            f"{where}: has {dataset.d} variables and {edges} edges; the published set {public.d} and {public.edges}"
         )
     if public.sha256 is None:
         return dataset
@@ -97,7 +95,6 @@ def _verify(public: PublicSet, dataset: Dataset, origin: str) -> Dataset:
     found = values_checksum(dataset)
     if found != public.sha256:
         raise DataError(
-            f"{where}: is not the published table; checksum of the parsed values is {found}, "
-            f"recorded {public.sha256}"
+            f"{where}: is not the published table; checksum of the parsed values is {found}, recorded {public.sha256}"
         )
     return dataset

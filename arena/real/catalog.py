@@ -72,9 +72,7 @@ def describe(name: str) -> PublicSet:
     """
     catalog = _catalog()
     if name not in catalog:
-        raise SourceError(
-            f"no public set 'real:{name}'{suggest(name, list(catalog))}; there are {', '.join(catalog)}"
-        )
+        raise SourceError(f"no public set 'real:{name}'{suggest(name, list(catalog))}; there are {', '.join(catalog)}")
     return catalog[name]
 
 

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from arena.dag import depth
 from arena.errors import SpecError
 
 MAX_TRIES = 20_000
@@ -97,15 +98,6 @@ def is_valid(graph: np.ndarray, min_depth: int) -> bool:
     d = len(graph)
     connected = graph.any(axis=0) | graph.any(axis=1)
     return bool(connected.all()) and int(graph.sum()) >= math.ceil(0.8 * d) and depth(graph) >= min_depth
-
-
-def depth(graph: np.ndarray) -> int:
-    """Edges on the longest directed path of a graph in causal order."""
-    longest = np.zeros(len(graph), int)
-    for j in range(len(graph)):
-        parents = np.flatnonzero(graph[:, j])
-        longest[j] = longest[parents].max() + 1 if len(parents) else 0
-    return int(longest.max())
 
 
 def _cap_in_degree(rng: np.random.Generator, graph: np.ndarray, cap: int) -> None:

@@ -98,7 +98,7 @@ def _mix(
     n_nodes: int,
     rare: dict[str, int] | None = None,
 ) -> list[str]:
-    """A family for each of `n_nodes`: pick the active families, use each at least once, `rare` ones at most so often."""
+    """A family for each of `n_nodes`: each active family at least once, `rare` ones at most so often."""
     families, rare = _known(kind, among), rare or {}
     low, high = next(bounds for limit, bounds in counts if size <= limit)
     usable = [family for family in families if rare.get(family, n_nodes) > 0] or families

@@ -2,7 +2,9 @@ import numpy as np
 import pytest
 
 from arena import audit as rules
-from arena.audit import audit, depth
+from arena import quality
+from arena.audit import audit
+from arena.dag import depth
 from arena.dataset import Dataset
 from arena.errors import SourceError
 from arena.files import StoredScenario, write_scenario
@@ -48,7 +50,12 @@ def failed(findings):
 def test_a_good_scenario_passes_every_rule(tmp_path):
     findings = audit(store(tmp_path / "s"))
     assert failed(findings) == set()
-    assert {finding.rule for finding in findings} == {"files", *rules.GRAPH_RULES, *rules.TABLE_RULES}
+    assert {finding.rule for finding in findings} == {
+        "files",
+        *rules.GRAPH_RULES,
+        *quality.RULES,
+        *rules.TABLE_RULES,
+    }
     assert {finding.where for finding in findings} == {
         "synthetic/s",
         "synthetic/s replicate 0 obs",

@@ -3,7 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arena.dataset import Dataset, check_dag, find_cycle
+from arena.dag import find_cycle
+from arena.dataset import Dataset, check_dag
 from arena.errors import DataError
 
 NAMES = ("a", "b", "c")

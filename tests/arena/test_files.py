@@ -321,9 +321,7 @@ write(Path(sys.argv[1]) / "s")
 @pytest.mark.parametrize("step", ["write", "fsync", "rename"])
 def test_a_killed_write_leaves_nothing_that_reads_and_can_be_repeated(tmp_path, step):
     here = Path(__file__).parent
-    process = subprocess.run(
-        [sys.executable, "-c", KILLED_WRITE, str(tmp_path), step, str(here), str(here.parents[1])]
-    )
+    process = subprocess.run([sys.executable, "-c", KILLED_WRITE, str(tmp_path), step, str(here), str(here.parents[1])])
     assert process.returncode == -signal.SIGKILL
     assert not (tmp_path / "s").exists()
     for left in tmp_path.iterdir():

@@ -48,9 +48,7 @@ def copies():
 
 
 def mini(name, columns, edges):
-    return dataclasses.replace(
-        catalog.describe(name), columns=columns, d=len(columns), edges=edges, sha256=None
-    )
+    return dataclasses.replace(catalog.describe(name), columns=columns, d=len(columns), edges=edges, sha256=None)
 
 
 @pytest.fixture
@@ -107,9 +105,7 @@ def test_every_set_says_where_it_is_from(name):
     assert public.repository.startswith("https://github.com/")
     assert len(public.commit) == 40 and public.licence and public.citation and public.note
     assert len(public.columns) in (0, public.d)
-    assert all(
-        url.startswith("https://raw.githubusercontent.com/") and " " not in url for url in public.urls()
-    )
+    assert all(url.startswith("https://raw.githubusercontent.com/") and " " not in url for url in public.urls())
     assert download.fetchable(public) == (name in (*CD_CSG, "sachs"))
 
 
@@ -280,8 +276,7 @@ def test_original_sachs_format_gives_the_recorded_checksum(monkeypatch):
         flags = [str(int(column in condition)) for column in columns]
         mixed.append("\t".join([*(f"{x:.4f}" for x in row), *flags]))
     edges = [
-        f"{k}. {local.names[i]} --> {local.names[j]}"
-        for k, (i, j) in enumerate(np.argwhere(local.truth), start=1)
+        f"{k}. {local.names[i]} --> {local.names[j]}" for k, (i, j) in enumerate(np.argwhere(local.truth), start=1)
     ]
     graph = ["Graph Nodes:", ";".join(local.names), "", "Graph Edges:", *edges, "", ""]
     serve(monkeypatch, real.describe("sachs"), ["\n".join(lines) for lines in (data, mixed, graph)])

@@ -95,7 +95,5 @@ def test_distance_between_classes():
     collider = np.array([[0, 1, 0], [0, 0, 0], [0, 1, 0]])
     assert cpdag_shd(collider, collider) == 0
     assert cpdag_shd(collider, undirected) == 2
-    batch = score(
-        np.stack([chain, collider]), np.stack([chain, chain]), native=np.stack([undirected, undirected])
-    )
+    batch = score(np.stack([chain, collider]), np.stack([chain, chain]), native=np.stack([undirected, undirected]))
     assert batch["cpdag_shd"].tolist() == [0, 2]

@@ -48,11 +48,7 @@ def test_all_formats_hold_the_same_numbers(finished):
 
 
 def test_numbers_as_shown():
-    assert (
-        show("f1", 0.48449) == "0.484"
-        and show("shd", 123.649) == "123.6"
-        and show("seconds", 0.01234) == "0.0123"
-    )
+    assert show("f1", 0.48449) == "0.484" and show("shd", 123.649) == "123.6" and show("seconds", 0.01234) == "0.0123"
     assert show("f1", float("nan")) == show("sid", None) == MISSING
     assert show("n", 12) == "12" and show("method", "pc") == "pc"
     # As Python formats binary floats, like the published tables: 5/8 is 0.62.
@@ -73,14 +69,16 @@ def test_best_cells_follow_the_direction_of_each_metric_and_share_ties():
 def test_terminal_table(finished):
     board, lost = finished.leaderboard(), finished.failures()
     console = Console(width=250, file=io.StringIO(), force_terminal=True, color_system="standard")
-    console.print(render_table(board, lost))
+    console.print(render_table(board, lost, width=250))
     text = console.file.getvalue()
     assert "<i>bad|one</i>" in text and "no luck" in text and "split obs_int is not one" in text
     first = next(index for index, best in enumerate(best_cells(board)) if "f1" in best)
     assert f"\x1b[1m{show('f1', board['f1'][first])}" in text
-    console = Console(width=250, file=io.StringIO())
-    console.print(render_table(board[board["missing"] == 0].reset_index(drop=True), lost.iloc[:0]))
-    assert "without a score" not in console.file.getvalue()
+    console = Console(width=80, file=io.StringIO())
+    console.print(render_table(board, lost.iloc[:0], width=80))
+    text = console.file.getvalue()
+    assert "without a score" not in text and "\N{HORIZONTAL ELLIPSIS}" not in text
+    assert "F1" in text and "SHD" in text and "nSHD" not in text
 
 
 class Page(HTMLParser):
@@ -153,9 +151,7 @@ def test_html_filters_and_drill_down(finished, page):
     assert filters == {"family", "split", "method"}
     data = next(found for found in parsed.texts["script"] if found.lstrip().startswith("{"))
     details = json.loads(data)
-    rows = {
-        (attrs["data-scenario"], attrs["data-split"]) for _, attrs in parsed.tags if "data-scenario" in attrs
-    }
+    rows = {(attrs["data-scenario"], attrs["data-split"]) for _, attrs in parsed.tags if "data-scenario" in attrs}
     # The page looks a row up by JSON.stringify of the pair.
     assert {tuple(json.loads(key)) for key in details} == rows and len(rows) == 6
     assert '["toy/b","obs"]' in details

@@ -1,5 +1,6 @@
 """The shared protocol: what is planned, what becomes of failures, and that order does not matter."""
 
+import dataclasses
 import json
 import subprocess
 import sys
@@ -36,9 +37,7 @@ def test_the_protocol(tmp_path):
         ToyScenario("toy/a"),
         ToyScenario("other/b", family="other", d=3, splits=("obs",), replicates=1),
     ]
-    done = quick(
-        scenarios, [Toy(), ObsOnly()], tmp_path / "run", progress=events.append, command=["arena", "run"]
-    )
+    done = quick(scenarios, [Toy(), ObsOnly()], tmp_path / "run", progress=events.append, command=["arena", "run"])
 
     rows = done.rows().set_index(list(KEY))
     # toy/a: 2 splits x 2 replicates x 2 methods; other/b: 1 split x 1 replicate x 2 methods.
@@ -106,9 +105,7 @@ def test_a_worker_that_breaks_costs_one_row(tmp_path):
             return super().fit(method, dataset, seed=seed, timeout=timeout)
 
     scenario = ToyScenario(splits=("obs",), replicates=1)
-    rows = (
-        run([scenario], [Toy(name="poison"), Toy()], out=tmp_path, worker=Breaks).rows().set_index("method")
-    )
+    rows = run([scenario], [Toy(name="poison"), Toy()], out=tmp_path, worker=Breaks).rows().set_index("method")
     assert rows.loc["poison", "reason"] == "worker broke: OSError: pipe"
     assert rows.loc["toy", "status"] == "completed"
 
@@ -275,8 +272,6 @@ def test_equivalence_classes_are_compared_under_the_interventions_of_the_split(t
     class Chain(ToyScenario):
         def load(self, split, replicate):
             table = super().load(split, replicate)
-            import dataclasses
-
             return dataclasses.replace(table, adjacency=np.eye(4, k=1, dtype=np.int8))
 
     rows = run([Chain(replicates=1)], [Oracle()], out=tmp_path, worker=Knows).rows().set_index("split")

@@ -17,9 +17,7 @@ from methods.fit import fit
 class ToyScenario(Scenario):
     """A linear SCM over `d` variables; obs_int rows set the first variable."""
 
-    def __init__(
-        self, id="toy/a", family="toy", d=4, replicates=2, splits=("obs", "obs_int"), n=40, damaged=()
-    ):
+    def __init__(self, id="toy/a", family="toy", d=4, replicates=2, splits=("obs", "obs_int"), n=40, damaged=()):
         self.id, self.family, self.splits = id, family, splits
         self.d, self.n, self.replicates, self.damaged = d, n, replicates, damaged
         self.factors = {"dimension": d, "mechanisms": ["linear"]}

@@ -35,10 +35,6 @@ FORMULAS = {
 CONSTANTS = {"g": 9.81, "R": 287.05}
 
 
-def used(text):
-    return {name: value for name, value in CONSTANTS.items() if name in text.replace("sqrt", "")}
-
-
 @pytest.mark.parametrize("text", FORMULAS)
 def test_numpy_and_compiled_agree_with_the_formula(text):
     constants = {k: v for k, v in CONSTANTS.items() if f"{k} " in text or f"{k})" in text}
@@ -46,7 +42,6 @@ def test_numpy_and_compiled_agree_with_the_formula(text):
     np.testing.assert_allclose(expression.evaluate({"a": A, "b": B}), FORMULAS[text], rtol=1e-12)
     parameters = Formula.parameters()(family="formula", expression=text, constants=constants)
     module = Formula.from_parameters(parameters, ["a", "b"])
-    module = jax.tree.map(lambda x: jnp.asarray(x, jnp.float32 if x.dtype.kind == "f" else x.dtype), module)
     values = jax.jit(jax.vmap(lambda x: module(x)))(jnp.asarray(np.stack([A, B], 1), jnp.float32))
     np.testing.assert_allclose(values, FORMULAS[text], rtol=2e-5, atol=1e-5)
 
@@ -55,11 +50,12 @@ def test_every_function_is_tested():
     assert all(any(f"{name}(" in text for text in FORMULAS) for name in FUNCTIONS)
 
 
-@pytest.mark.parametrize("text", ["a * b", "a / b", "a ** b", "a**2 - log(b)", "sqrt(a) * exp(-b**2)", "tanh(a) + sin(b)"])
+@pytest.mark.parametrize(
+    "text", ["a * b", "a / b", "a ** b", "a**2 - log(b)", "sqrt(a) * exp(-b**2)", "tanh(a) + sin(b)"]
+)
 def test_gradient_is_that_of_the_formula(text):
     parameters = Formula.parameters()(family="formula", expression=text)
     module = Formula.from_parameters(parameters, ["a", "b"])
-    module = jax.tree.map(lambda x: jnp.asarray(x, jnp.float32 if x.dtype.kind == "f" else x.dtype), module)
     slope = jax.grad(lambda x: module(x))(jnp.array([0.6, 0.4], jnp.float32))
     expression, h = parse(text, ["a", "b"], {}), 1e-6
     for k, name in enumerate("ab"):
@@ -104,7 +100,7 @@ def test_gradient_is_that_of_the_formula(text):
         ("a", "does not use the parent 'b'"),
         ("a + b" + " + a" * 600, "characters long"),
         ("(" * 300 + "a + b" + ")" * 300, "not a formula"),
-        ("-" * 900 + "a + b", ""),
+        ("-" * 900 + "a + b", "operations|nested"),
     ],
 )
 def test_refused(text, word):

@@ -56,7 +56,13 @@ def test_rff_is_a_draw_from_the_gaussian_process():
     points = np.array([[0.0, 0.0], [0.4, 0.0], [0.0, 1.2], [2.0, 2.0]])
     values = []
     for seed in range(1500):
-        parameters = {"family": "rff_gp", "n_features": 64, "length_scale": 0.8, "output_scale": 1.5, "seed": seed}
+        parameters = {
+            "family": "rff_gp",
+            "n_features": 64,
+            "length_scale": 0.8,
+            "output_scale": 1.5,
+            "seed": seed,
+        }
         arrays = RffGp.arrays(RffGp.parameters().model_validate(parameters), ["a", "b"])
         values.append(np.cos(points @ arrays["frequency"].T + arrays["phase"]) @ arrays["amplitude"])
     squared = ((points[:, None] - points[None]) ** 2).sum(-1)

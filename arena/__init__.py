@@ -1,6 +1,7 @@
 """CausalArena: a JAX-native, differentiable simulator and evaluator for causal discovery.
 
-Everything a user types hangs here; each name is imported when it is first used, so that `import arena` is light.
+Everything a user types hangs here; each name is imported when it is first used, so that `import arena` is light. `run`
+belongs to the layer above, as the command line does.
 """
 
 import importlib
@@ -27,6 +28,7 @@ _HOME = {
     "expectation": "arena.interventions",
     "json_schema": "arena.spec",
     "load": "arena.loading",
+    "run": "eval.launch",
     "sample": "arena.sampling",
     "sample_batch": "arena.sampling",
     "shift": "arena.interventions",
@@ -58,3 +60,4 @@ if TYPE_CHECKING:
     from arena.sampling import adjacency, sample, sample_batch
     from arena.scm import SCM
     from arena.spec import NodeSpec, SCMSpec, json_schema
+    from eval.launch import run

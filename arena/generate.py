@@ -42,6 +42,7 @@ def generate(
     limit: int | None = None,
     replicates: int | None = None,
     seed: int = 0,
+    jobs: int | None = None,
     progress: Callable[[Progress], Any] | None = None,
 ) -> list[Path]:
     """Write a suite, or a part of it, as scenario directories below `out`.
@@ -54,6 +55,7 @@ def generate(
         out: The folder; made if absent.
         families, max_d, limit, seed: As in `suites.members`.
         replicates: Tables of each split; the suite's own number when omitted.
+        jobs: Threads at a time; one a core when omitted.
         progress: Called after each scenario.
 
     Returns:
@@ -71,7 +73,7 @@ def generate(
     done = len(selected) - len(missing)
     for start in range(0, len(missing), BATCH):
         batch = missing[start : start + BATCH]
-        for member, (pool, tables) in zip(batch, draw(batch, replicates, seed), strict=True):
+        for member, (pool, tables) in zip(batch, draw(batch, replicates, seed, jobs), strict=True):
             write_scenario(
                 paths[member.id],
                 id=member.id,
@@ -91,7 +93,7 @@ def generate(
 
 
 def draw(
-    members: Sequence[Member], replicates: int, seed: int
+    members: Sequence[Member], replicates: int, seed: int, jobs: int | None = None
 ) -> Iterator[tuple[list[str], list[dict[Split, Dataset]]]]:
     """For each SCM its target pool and its replicates, each with both splits.
 
@@ -112,9 +114,9 @@ def draw(
         for i, _ in pairs
     ]  # fmt: skip
     keys = jax.numpy.stack([key_of("units", members[i].spec.content_hash, seed, r) for i, r in pairs])
-    obs = sample_values([scms[i] for i, _ in pairs], keys, n)
+    obs = sample_values([scms[i] for i, _ in pairs], keys, n, jobs=jobs)
     edited = [do_rows(scms[i], plan.mask, plan.values) for (i, _), plan in zip(pairs, plans, strict=True)]
-    mixed = sample_values(edited, keys, n)
+    mixed = sample_values(edited, keys, n, jobs=jobs)
 
     tables = iter(zip(plans, obs, mixed, strict=True))
     for member, order, pool in zip(members, orders, pools, strict=True):

@@ -10,7 +10,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Int, PRNGKeyArray
+from jaxtyping import Float, Int, Key, PRNGKeyArray
 
 from arena.compiler import BankKey, compile_on_host
 from arena.dataset import Dataset
@@ -81,8 +81,13 @@ def sample_batch(
     return [Dataset(scm.names, values, adjacency=adjacency(scm)) for scm, values in zip(scms, tables, strict=True)]
 
 
-def sample_values(scms: Sequence[SCM], keys: PRNGKeyArray, n: int, *, strategy: Strategy = "auto") -> list[np.ndarray]:
-    """The core of `sample_batch`: SCMs with a key each `[B]` -> tables `[n, d_i]` in order."""
+def sample_values(
+    scms: Sequence[SCM], keys: Key[Array, " B"], n: int, *, strategy: Strategy = "auto", jobs: int | None = None
+) -> list[np.ndarray]:
+    """The core of `sample_batch`: SCMs with a key each `[B]` -> tables `[n, d_i]` in order.
+
+    On CPU `jobs` threads work side by side, one a core when omitted.
+    """
     if strategy == "auto":
         strategy = "map" if jax.default_backend() == "cpu" else "vmap"
     groups: dict[tuple, list[int]] = collections.defaultdict(list)
@@ -108,7 +113,7 @@ def sample_values(scms: Sequence[SCM], keys: PRNGKeyArray, n: int, *, strategy: 
         for row, i in enumerate(chunk):
             out[i] = values[row, :, : scms[i].d]
 
-    threads = os.cpu_count() if jax.default_backend() == "cpu" else 1
+    threads = (jobs or os.cpu_count()) if jax.default_backend() == "cpu" else 1
     run(calls[0]) if calls else None  # compiles, if need be, before others wait for the same program
     with concurrent.futures.ThreadPoolExecutor(threads) as pool:
         list(pool.map(run, calls[1:]))
@@ -216,7 +221,7 @@ def _fill(room: Component, banks: Sequence[Component]) -> Component:
 
 @eqx.filter_jit
 def _sample_stack(
-    tables: Tables, banks: Banks, keys: PRNGKeyArray, count: Int[Array, ""], n: int, strategy: str
+    tables: Tables, banks: Banks, keys: Key[Array, " B"], count: Int[Array, ""], n: int, strategy: str
 ) -> Float[Array, "B n d"]:
     d = tables.order.shape[1]
     names = tuple(f"X{j}" for j in range(d))

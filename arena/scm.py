@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Float, Int, PRNGKeyArray
 
+from arena.errors import SpecError
 from mechanisms.base import Array, Component
 
 
@@ -59,6 +60,8 @@ class SCM(eqx.Module):
     def evaluate(self, noise: Float[Array, "n d"]) -> Float[Array, "n d"]:
         """The values of units with the given noise, interventions included; `noise` as from `draw_noise`."""
         d, n = self.d, noise.shape[0]
+        if self.gain.ndim == 2 and len(self.gain) != n:
+            raise SpecError(f"the SCM is edited for {len(self.gain)} rows, found noise for {n}")
         by_node = lambda table: jnp.broadcast_to(table, (n, d)).T if table.ndim == 2 else table[:, None]  # noqa: E731
         u, gain, offset = noise.T, by_node(self.gain), by_node(self.offset)
 

@@ -31,7 +31,7 @@ class _Model(BaseModel):
 
     # By content: what is cached on an instance are arrays, which do not compare.
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.model_dump() == other.model_dump()
+        return isinstance(other, type(self)) and self.model_dump() == other.model_dump()
 
     def __hash__(self) -> int:
         return hash(self.model_dump_json())

@@ -65,16 +65,13 @@ def plan(
         seed: The run's seed.
 
     Raises:
-        RunError: If two scenarios share an id, a split is unknown, or nothing is left to do.
+        RunError: If two scenarios share an id, or nothing is left to do.
     """
     scenarios = list(scenarios)
     ids = [scenario.id for scenario in scenarios]
     for name in ids:
         if ids.count(name) > 1:
             raise RunError(f"scenario '{name}' is given more than once; ids must be unique within a run")
-    for split in splits:
-        if split not in SPLITS:
-            raise RunError(f"unknown split '{split}'; splits are {', '.join(SPLITS)}")
     settings = {label: settings_json(method) for label, method in methods.items()}
 
     tables: list[tuple[int, Scenario, Split]] = []
@@ -98,6 +95,15 @@ def plan(
     if not tasks:
         raise RunError(f"nothing to run: no scenario has a replicate of {' or '.join(splits) or 'any split'}")
     return tasks
+
+
+def check_splits(splits: Sequence[str]) -> None:
+    """RunError if one of the splits is unknown, or there is none."""
+    for split in splits:
+        if split not in SPLITS:
+            raise RunError(f"unknown split '{split}'; splits are {', '.join(SPLITS)}")
+    if not splits:
+        raise RunError(f"no split is given; splits are {', '.join(SPLITS)}")
 
 
 def remaining(tasks: Sequence[Task], finished: Mapping[Key, Mapping[str, Any]], retry: bool) -> list[Task]:

@@ -88,6 +88,8 @@ def best_cells(board: "pd.DataFrame") -> list[set[str]]:
 def render_table(board: "pd.DataFrame", missing: "pd.DataFrame", width: int = 120) -> "Group":
     """A leaderboard for the terminal, best values bold, and below it what has no score and why.
 
+    A method without any score in a group is a line of dashes there.
+
     Args:
         board: From `Run.leaderboard()`.
         missing: From `Run.failures()`.
@@ -98,7 +100,7 @@ def render_table(board: "pd.DataFrame", missing: "pd.DataFrame", width: int = 12
     from rich.table import Table
     from rich.text import Text
 
-    lines = [(line, best) for line, best in zip(_records(board), best_cells(board), strict=True) if line["n"]]
+    lines = [(line, best) for line, best in zip(_records(board), best_cells(board), strict=True)]
     groups = [" / ".join(str(line[name]) for name in _labels(board)[:-1]) for line, _ in lines]
     columns = {"method": [line["method"] for line, _ in lines]}
     room = width - 1 - _width([*columns["method"], *groups])

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from arena.dataset import SPLITS
-from arena.errors import RunError
+from arena.errors import MethodError, RunError
 from arena.scenario import Scenario
 from eval import provenance
 from eval.metrics import score
-from eval.plan import Task, plan, remaining
+from eval.plan import Task, check_splits, plan, remaining
 from eval.pool import Fitted, FitWorker, fit_all
 from eval.run import Run
 from eval.sid import sid
@@ -68,8 +68,7 @@ def run(
         methods: Names, `Method`s or callables from table to matrix; a mapping gives the labels of the rows,
             so that one method can run with several settings.
         out: The run directory.
-        splits: `obs`, `obs_int` or both; one that a scenario lacks is left out, one that a method does not
-        take
+        splits: `obs`, `obs_int` or both; one that a scenario lacks is left out, one that a method does not take
             becomes an `unsupported` row.
         replicates: At most so many replicates a scenario; None for all.
         timeout: Wall time of one fit in seconds, None for no limit.
@@ -88,7 +87,8 @@ def run(
     """
     if jobs < 1:
         raise RunError(f"jobs must be at least 1, found {jobs}")
-    scenarios, chosen, out = list(scenarios), _resolve(methods), Path(out)
+    scenarios, chosen, out = list(scenarios), resolve(methods), Path(out)
+    check_splits(splits)
     tasks = plan(scenarios, chosen, splits, replicates, seed)
 
     out.mkdir(parents=True, exist_ok=True)
@@ -155,7 +155,13 @@ def score_row(fitted: Fitted) -> tuple[dict[str, Any], dict[str, np.ndarray | No
     return row, arrays, estimate.info
 
 
-def _resolve(methods: Iterable[Any] | Mapping[str, Any]) -> dict[str, Method]:
+def resolve(methods: Iterable[Any] | Mapping[str, Any]) -> dict[str, Method]:
+    """The methods by row label.
+
+    Raises:
+        MethodError: If there is none, or one is unknown.
+        RunError: If two have the same label.
+    """
     labelled = methods.items() if isinstance(methods, Mapping) else [(None, method) for method in methods]
     found: dict[str, Method] = {}
     for label, given in labelled:
@@ -164,6 +170,8 @@ def _resolve(methods: Iterable[Any] | Mapping[str, Any]) -> dict[str, Method]:
         if label in found:
             raise RunError(f"two methods are called '{label}'; give them as a mapping from label to method")
         found[label] = method
+    if not found:
+        raise MethodError("no method is given; `arena methods` lists them")
     return found
 
 

@@ -98,9 +98,7 @@ class Outcome:
 
     def __post_init__(self):
         if (self.status is Status.completed) != (self.estimate is not None):
-            raise ValueError(
-                f"an outcome '{self.status}' {'with' if self.estimate else 'without'} an estimate"
-            )
+            raise ValueError(f"an outcome '{self.status}' {'with' if self.estimate else 'without'} an estimate")
 
 
 class Method(abc.ABC):

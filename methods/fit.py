@@ -21,9 +21,7 @@ from methods.preflight import Preflight, preflight
 _DETAIL = 2000
 
 
-def fit(
-    method: Method, dataset: Dataset, key: jax.Array, *, on_begin: Callable[[], None] = lambda: None
-) -> Outcome:
+def fit(method: Method, dataset: Dataset, key: jax.Array, *, on_begin: Callable[[], None] = lambda: None) -> Outcome:
     """Fit a method on a table and say how it ended; whatever the method does, this returns.
 
     Args:

@@ -146,9 +146,7 @@ class Worker:
             )
             assert self._process.stdin is not None and self._process.stdout is not None
             self._pipe = Pipe(self._process.stdout.fileno(), self._process.stdin.fileno())
-            message = self._receive(
-                self._pipe, STARTUP_LIMIT, Status.failed, "the worker took to start more than"
-            )
+            message = self._receive(self._pipe, STARTUP_LIMIT, Status.failed, "the worker took to start more than")
             assert message == READY, message
         assert self._printed is not None and self._pipe is not None
         self._printed.truncate(0)

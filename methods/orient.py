@@ -72,9 +72,7 @@ def extension(pdag: np.ndarray, key: jax.Array) -> tuple[np.ndarray, str]:
     return dag.astype(np.int8), "consistent extension"
 
 
-def _can_be_sink(
-    node: int, arrows: np.ndarray, lines: np.ndarray, adjacent: np.ndarray, left: np.ndarray
-) -> bool:
+def _can_be_sink(node: int, arrows: np.ndarray, lines: np.ndarray, adjacent: np.ndarray, left: np.ndarray) -> bool:
     """Whether directing the lines of `node` into it adds neither a cycle nor a collider among those left."""
     if (arrows[node] & left).any():
         return False

@@ -104,9 +104,7 @@ def _loaded(point: EntryPoint) -> Any:
     try:
         return point.load()
     except Exception as error:  # whatever somebody else's package does while it is imported
-        raise MethodError(
-            f"method '{point.name}' ({point.value}) cannot be loaded: {one_line(error)}"
-        ) from error
+        raise MethodError(f"method '{point.name}' ({point.value}) cannot be loaded: {one_line(error)}") from error
 
 
 def _configured(name: str, offered: Any, settings: dict[str, Any]) -> Method:

@@ -39,9 +39,9 @@ def load(name: str, *, online: bool = True) -> TableScenario:
         try:
             dataset, origin = fetch(public), str(cache_folder(public))
         except Unreachable as error:
-            raise Unreachable(f"{_absent(public)} ({error})") from error
+            raise Unreachable(f"{_absent(public)}; {error}") from error
     else:
-        raise SourceError(_absent(public))
+        raise SourceError(f"{_absent(public)}. {public.note}")
     return TableScenario(_verify(public, dataset, origin), id=f"real/{name}", family="real")
 
 
@@ -70,14 +70,10 @@ def _folder(public: PublicSet) -> Path | None:
 def _absent(public: PublicSet) -> str:
     folder = _folder(public)
     looked = f"{folder} holds no table with a graph" if folder else f"{VARIABLE} is not set"
-    remedy = (
-        f"connect to fetch it from {public.where()}, or put data.csv, graph.csv and perhaps targets.csv"
-        if fetchable(public)
-        else f"it cannot be fetched by itself; take it from {public.where()} and put data.csv, graph.csv and "
-        "perhaps targets.csv"
-    )
+    by_itself = "" if fetchable(public) else ", which this package cannot read by itself"
     return (
-        f"real:{public.name} is not at hand: {looked}; {remedy} in ${VARIABLE}/{public.name}. About it: {public.note}"
+        f"real:{public.name} is not at hand: {looked}; put data.csv, graph.csv and perhaps targets.csv in "
+        f"${VARIABLE}/{public.name}. Its public source is {public.where()}{by_itself}"
     )
 
 

@@ -54,9 +54,8 @@ class PublicSet:
         return tuple(f"{root}/{self.commit}/{quote(path)}" for path in self.paths)
 
     def where(self) -> str:
-        """The public source in words: repository, commit, files (addresses where they can be fetched)."""
-        files = self.urls() if self.format else self.paths
-        return f"{self.repository} at commit {self.commit} ({', '.join(files)})"
+        """The public source in words."""
+        return f"{self.repository} at commit {self.commit}"
 
 
 def names() -> tuple[str, ...]:

@@ -49,6 +49,7 @@ def fetch(public: PublicSet) -> Dataset:
     """
     import pooch
 
+    pooch.get_logger().setLevel("WARNING")  # not a word where all is well
     folder = cache_folder(public)
     files = []
     for url, path in zip(public.urls(), public.paths, strict=True):
@@ -56,7 +57,7 @@ def fetch(public: PublicSet) -> Dataset:
             # No file hash: the values are checked after parsing, which also holds for local copies.
             file = pooch.retrieve(url, known_hash=None, fname=Path(path).name, path=folder)
         except OSError as error:
-            raise Unreachable(f"{url}: {error}") from error
+            raise Unreachable(f"{url} cannot be reached") from error
         files.append(Path(file))
     try:
         return PARSERS[public.format or ""](public, files)

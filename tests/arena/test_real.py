@@ -189,7 +189,7 @@ def test_offline_and_absent_says_what_would_help(monkeypatch, tmp_path):
         "https://github.com/cmu-phil/example-causal-datasets",
         "a23adc349a23fc34d258193b45c60522ca6355b4",
         "https://raw.githubusercontent.com/cmu-phil/example-causal-datasets/",
-        "name resolution failed",
+        "cannot be reached",
         "data.csv",
     ]:
         assert word in str(caught.value)
@@ -201,7 +201,7 @@ def test_sets_that_cannot_be_fetched(monkeypatch, name):
     monkeypatch.delenv("ARENA_DATA", raising=False)
     with pytest.raises(SourceError) as caught:
         real.load(name)
-    for word in ["ARENA_DATA is not set", "cannot be fetched", real.describe(name).commit]:
+    for word in ["ARENA_DATA is not set", "cannot read by itself", real.describe(name).commit]:
         assert word in str(caught.value)
     assert not tries
 

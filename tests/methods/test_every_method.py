@@ -110,9 +110,7 @@ def test_permuted_columns_permute_the_answer(name, network):
     order = [3, 0, 5, 1, 4, 2]
     permuted = network.select([network.names[j] for j in order])
     direct, after = estimate(name, network), estimate(name, permuted)
-    matrices = (
-        (direct.native, after.native) if direct.native is not None else (direct.adjacency, after.adjacency)
-    )
+    matrices = (direct.native, after.native) if direct.native is not None else (direct.adjacency, after.adjacency)
     assert matrices[0] is not None
     np.testing.assert_array_equal(matrices[0][np.ix_(order, order)], matrices[1])
 

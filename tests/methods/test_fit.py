@@ -123,9 +123,7 @@ def test_missing_packages_come_with_the_command(collider):
 def test_a_package_that_cannot_be_imported_is_missing(collider, tmp_path, monkeypatch):
     (tmp_path / "half_installed.py").write_text("import no_such_library")
     monkeypatch.syspath_prepend(tmp_path)
-    outcome = fit(
-        Declared(Capabilities(packages=("half_installed",), install="pip install x")), collider, KEY
-    )
+    outcome = fit(Declared(Capabilities(packages=("half_installed",), install="pip install x")), collider, KEY)
     assert outcome.status is Status.unsupported
     assert "No module named 'no_such_library'; run: pip install x" in outcome.reason
 

@@ -53,9 +53,7 @@ def test_extension_is_a_member_of_the_class(block):
 def test_every_member_comes_out():
     chain = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
     found = {extension(chain, jax.random.key(seed))[0].tobytes() for seed in range(60)}
-    assert found == {
-        member.tobytes() for member in members(np.array([[0, 1, 0], [0, 0, 1], [0, 0, 0]], np.int8))
-    }
+    assert found == {member.tobytes() for member in members(np.array([[0, 1, 0], [0, 0, 1], [0, 0, 0]], np.int8))}
 
 
 def test_column_order_does_not_leak():
@@ -75,9 +73,7 @@ def test_large_trees_get_no_collider():
 def test_a_directed_edge_forces_the_next():
     pdag = np.array([[0, 1, 0], [0, 0, 1], [0, 1, 0]])
     for seed in range(20):
-        np.testing.assert_array_equal(
-            extension(pdag, jax.random.key(seed))[0], [[0, 1, 0], [0, 0, 1], [0, 0, 0]]
-        )
+        np.testing.assert_array_equal(extension(pdag, jax.random.key(seed))[0], [[0, 1, 0], [0, 0, 1], [0, 0, 0]])
 
 
 def test_without_an_extension_no_cycle_is_added():

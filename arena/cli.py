@@ -1,0 +1,312 @@
+"""The command `arena`. Everything but the argument parser is imported when a command needs it.
+
+Exit codes: 0 done; 1 the input is wrong, one line says how; 2 the arguments are wrong; 3 the command ran and what it
+found is bad (a failed audit, a run without a single score); 130 interrupted.
+"""
+
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+app = typer.Typer(
+    name="arena",
+    help="Simulate causal worlds, run discovery methods on them, read who recovers the graph.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+EXIT_ERROR, EXIT_BAD_RESULT, EXIT_INTERRUPTED = 1, 3, 130
+DEMO_METHODS = "random_regress,pc,gies,lingam"
+
+Suite = Annotated[str | None, typer.Option(help="Name of a suite.")]
+Families = Annotated[str | None, typer.Option(help="Only these SCM families, comma-separated.")]
+MaxD = Annotated[int | None, typer.Option(min=1, help="Only SCMs with at most so many variables.")]
+Limit = Annotated[int | None, typer.Option(min=1, help="At most so many SCMs.")]
+Replicates = Annotated[int | None, typer.Option(min=1, help="Tables of each split.")]
+Seed = Annotated[int, typer.Option(min=0, help="Another seed: other SCMs, tables and method randomness.")]
+Jobs = Annotated[int, typer.Option(min=1, help="Workers at a time.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="Run directory.")] = Path("runs/demo"),
+    jobs: Jobs = 2,
+) -> None:
+    """Generate a small suite, run four methods on both splits, print the leaderboard, write the report."""
+    from eval.launch import demo_sources
+
+    sources, absent = demo_sources()
+    _execute(sources, DEMO_METHODS, out, jobs=jobs, timeout=120.0)
+    _report(out, "table", None)
+    if absent:
+        _say(f"[dim]Without real data: {absent}[/dim]")
+
+
+@app.command()
+def generate(
+    out: Annotated[Path, typer.Option(help="Folder to write to; goes on where it stopped.")],
+    suite: Annotated[str, typer.Option(help="Name of a suite.")] = "mini",
+    families: Families = None,
+    max_d: MaxD = None,
+    limit: Limit = None,
+    replicates: Replicates = None,
+    seed: Seed = 0,
+    jobs: Jobs = 2,
+) -> None:
+    """Write a suite, or a part of it, as scenario directories."""
+    from arena.generate import generate as write
+
+    with _progress("scenarios") as bar:
+        paths = write(
+            suite, out, families=_split(families), max_d=max_d, limit=limit, replicates=replicates, seed=seed,
+            jobs=jobs, progress=lambda event: bar(event.done, event.total, event.id),
+        )  # fmt: skip
+    _say(f"{len(paths)} scenarios in {out}")
+
+
+@app.command()
+def run(
+    methods: Annotated[str, typer.Option(help="Names, comma-separated; `arena methods` lists them.")],
+    out: Annotated[Path, typer.Option(help="Run directory; the same command again goes on where it stopped.")],
+    source: Annotated[
+        str | None, typer.Argument(help="A suite, real:NAME, real, a scenario directory, or a folder of tables.")
+    ] = None,
+    suite: Suite = None,
+    split: Annotated[str, typer.Option(help="obs, obs_int, or both, comma-separated.")] = "obs,obs_int",
+    families: Families = None,
+    max_d: MaxD = None,
+    limit: Limit = None,
+    replicates: Replicates = None,
+    seed: Seed = 0,
+    timeout: Annotated[float, typer.Option(min=0.001, help="Seconds that one fit may take.")] = 3600.0,
+    memory: Annotated[float, typer.Option(min=0.25, help="GiB that one worker may use.")] = 4.0,
+    jobs: Jobs = 1,
+    retry: Annotated[bool, typer.Option("--retry", help="Also do again what did not complete.")] = False,
+) -> None:
+    """Run methods in isolated workers and keep every result; print the leaderboard."""
+    from arena.errors import SourceError
+    from eval.launch import Selection
+
+    if (source is None) == (suite is None):
+        raise SourceError("say what to run on: a source, or --suite NAME, and not both")
+    select = Selection(_split(families), max_d, limit, replicates, seed)
+    what = str(source or suite)
+    _execute([what], methods, out, select=select, splits=_split(split) or [], timeout=timeout,
+             memory=int(memory * 2**30), jobs=jobs, retry=retry)  # fmt: skip
+    result = _print_board(out)
+    if source == "real":
+        from arena.sources import absent
+
+        for name, reason in absent(source).items():
+            _say(f"[yellow]absent[/yellow] {name}: {reason}")
+    _say(f"Results: {out}   Page: arena report {out}")
+    if not (result.rows()["status"] == "completed").any():
+        raise typer.Exit(EXIT_BAD_RESULT)
+
+
+@app.command()
+def report(
+    run: Annotated[Path, typer.Argument(help="Run directory.")],
+    format: Annotated[str, typer.Option(help="What is printed: table, csv, md or json.")] = "table",
+    out: Annotated[Path | None, typer.Option(help="Folder of the HTML page; the run directory if omitted.")] = None,
+) -> None:
+    """Print a run's leaderboard and write it as one HTML page that works offline."""
+    _report(run, format, out)
+
+
+@app.command()
+def methods(json: Json = False) -> None:
+    """List the methods: what each can do, and whether it can run here."""
+    from methods.registry import describe
+
+    found = describe()
+    if json:
+        _print_json(found)
+        return
+    columns = ("name", "title", "status", "splits", "output", "scores", "licence")
+    rows = []
+    for method in found:
+        can = method["capabilities"]
+        cells = [method["name"], method["title"], method["status"], ", ".join(can.get("splits", ()))]
+        cells += [can.get("output", ""), "yes" if can.get("scores") else "no", can.get("licence", "")]
+        rows.append(cells)
+    _print_table(columns, rows)
+    for method in found:
+        if method["reason"]:
+            _say(f"[yellow]{method['name']}[/yellow]: {method['reason']}")
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON Schema of SCM specs."""
+    from arena.spec import json_schema
+
+    _print_json(json_schema())
+
+
+@app.command()
+def audit(
+    directory: Annotated[Path, typer.Argument(help="A scenario directory, or a folder of them.")],
+    json: Json = False,
+) -> None:
+    """Check scenario directories against the quality rules; print the failures by rule."""
+    import dataclasses
+
+    from arena.audit import audit as check
+
+    findings = check(directory)
+    failed = [finding for finding in findings if not finding.ok]
+    if json:
+        _print_json([dataclasses.asdict(finding) for finding in findings])
+    else:
+        rows = [[f.rule, f.where, f.measured, f.limit] for f in sorted(failed, key=lambda f: (f.rule, f.where))]
+        if rows:
+            _print_table(("rule", "where", "measured", "limit"), rows)
+        _say(f"{len(findings)} checks, {len(failed)} failed")
+    if failed:
+        raise typer.Exit(EXIT_BAD_RESULT)
+
+
+def main() -> None:
+    """Entry point: errors that the input causes are one line, not a traceback."""
+    from arena.errors import ArenaError
+
+    try:
+        app()
+    except ArenaError as error:
+        print(f"error: {error}", file=sys.stderr)
+        raise SystemExit(EXIT_ERROR) from None
+    except KeyboardInterrupt:
+        print("interrupted; the same command goes on from here", file=sys.stderr)
+        raise SystemExit(EXIT_INTERRUPTED) from None
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        sys.stderr.close()
+        raise SystemExit(0) from None
+
+
+def _execute(sources: list[str], methods: str, out: Path, **options: Any) -> None:
+    from eval.launch import run as launch
+
+    with _progress("scenarios") as made, _progress("fits") as fitted:
+
+        def after_fit(event: Any) -> None:
+            row = event.row
+            fitted(event.done, event.total, f"{row['method']} {row['status']} {row['scenario']}" if row else "")
+
+        launch(
+            sources, _split(methods) or [], out=out, command=sys.argv, progress=after_fit,
+            on_generate=lambda event: made(event.done, event.total, event.id), **options,
+        )  # fmt: skip
+
+
+def _print_board(run: Path) -> Any:
+    from eval.report import render_table
+    from eval.run import Run
+
+    result, console = Run.open(run), _console()
+    console.print(render_table(result.leaderboard(), result.failures(), width=console.width))
+    return result
+
+
+def _report(run: Path, format: str, out: Path | None) -> None:
+    from arena.errors import RunError
+    from eval import report as reports
+    from eval.run import Run
+
+    if format not in ("table", "csv", "md", "json"):
+        raise RunError(f"unknown format '{format}'; formats are table, csv, md, json")
+    result = Run.open(run)
+    page = reports.write_html(result, (out or run) / "report.html")
+    if format == "table":
+        _print_board(run)
+    else:
+        board = result.leaderboard()
+        text = {
+            "csv": lambda: reports.to_csv(board),
+            "md": lambda: reports.to_md(board),
+            "json": lambda: reports.to_json(board, result.failures()),
+        }[format]()
+        print(text, end="" if text.endswith("\n") else "\n")
+    _say(f"Report: {page}")
+
+
+def _split(names: str | None) -> list[str] | None:
+    return None if names is None else [name.strip() for name in names.split(",") if name.strip()]
+
+
+def _console(stderr: bool = False) -> Any:
+    from rich.console import Console
+
+    console = Console(stderr=stderr, highlight=False)
+    if not console.is_terminal:
+        console.width = 160  # a file or a pipe has no width of its own
+    return console
+
+
+def _say(text: str) -> None:
+    """A remark for the person; standard output is kept for results."""
+    _console(stderr=True).print(text, soft_wrap=True)
+
+
+def _print_json(value: Any) -> None:
+    import json
+
+    print(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def _print_table(columns: tuple[str, ...], rows: list[list[str]]) -> None:
+    from rich.box import SIMPLE
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(*columns, box=SIMPLE)
+    for row in rows:
+        table.add_row(*map(Text, row))
+    _console().print(table)
+
+
+class _progress:  # noqa: N801  (used like a function)
+    """A bar with count, rate and time left on standard error; where that is no terminal, a line now and then."""
+
+    SECONDS_BETWEEN_LINES = 15.0
+
+    def __init__(self, unit: str):
+        self.unit, self.bar, self.began, self.said, self.first = unit, None, time.monotonic(), time.monotonic(), 0
+
+    def __enter__(self) -> "_progress":
+        return self
+
+    def __call__(self, done: int, total: int, note: str) -> None:
+        now = time.monotonic()
+        if self.bar is None:
+            self.bar, self.began, self.first = self._start(total, done), now, done
+        rate = (done - self.first) / max(now - self.began, 1e-9)
+        self.bar.update(self.bar.task_ids[0], completed=done, rate=f"{rate:.1f}/s" if rate else "", note=note)
+        if self.bar.disable and now - self.said > self.SECONDS_BETWEEN_LINES:
+            self.said = now
+            left = f", {(total - done) / rate:.0f} s left" if rate else ""
+            print(f"{done}/{total} {self.unit}, {rate:.1f}/s{left}", file=sys.stderr)
+
+    def _start(self, total: int, done: int) -> Any:
+        from rich import progress
+
+        console, text = _console(stderr=True), progress.TextColumn
+        columns = (progress.BarColumn(30), progress.MofNCompleteColumn(), text(self.unit), text("{task.fields[rate]}"),
+                   progress.TimeRemainingColumn(), text("[dim]{task.fields[note]}"))  # fmt: skip
+        bar = progress.Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+        bar.add_task(self.unit, total=total, completed=done, rate="", note="")
+        bar.start()
+        return bar
+
+    def __exit__(self, *_: object) -> None:
+        if self.bar is not None:
+            self.bar.stop()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""`run` for what a person types: a suite, a public table or a folder, and the names of methods."""
+
+import dataclasses
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from arena import generate as generation
+from arena import sources, suites
+from arena.dataset import SPLITS
+from arena.errors import ArenaError, SourceError
+from arena.scenario import Scenario
+from eval import runner
+from eval.plan import check_splits
+from eval.run import Run
+
+
+@dataclasses.dataclass(frozen=True)
+class Selection:
+    """Which part of a source is meant; None is all of it.
+
+    Attributes:
+        families: SCM families.
+        max_d: At most so many variables.
+        limit: At most so many scenarios.
+        replicates: At most so many tables of each split; for a suite, how many are made.
+        seed: Of a suite's SCMs and tables, and of the methods.
+    """
+
+    families: Sequence[str] | None = None
+    max_d: int | None = None
+    limit: int | None = None
+    replicates: int | None = None
+    seed: int = 0
+
+
+def run(
+    source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    methods: Iterable[Any] | Mapping[str, Any],
+    *,
+    out: str | os.PathLike[str],
+    select: Selection | None = None,
+    on_generate: Callable[[generation.Progress], Any] | None = None,
+    **options: Any,
+) -> Run:
+    """Run methods on a source, or on several, and keep the results in `out`.
+
+    Args:
+        source: A suite's name (its tables are made below `out` first), `real:NAME`, `real`, a scenario directory, a
+            folder of a table with a graph, or a folder of those.
+        methods: Names, `Method`s, or functions from a table `[n, d]` to a matrix `[d, d]`.
+        out: The run directory; the same call again goes on where it stopped.
+        select: Which part of the source.
+        on_generate: Told of each scenario of a suite when it is written.
+        options: The other arguments of `eval.runner.run`: splits, timeout, memory, jobs, retry, progress ...
+
+    Raises:
+        SourceError: If a source is unknown or its data cannot be had.
+        RunError: If `out` holds other results, or there is nothing to run.
+        MethodError: If a method is unknown.
+    """
+    select, chosen = select or Selection(), runner.resolve(methods)
+    check_splits(options.get("splits", SPLITS))  # before tables are made for nothing
+    several = [source] if isinstance(source, str | os.PathLike) else list(source)
+    found = [s for one in several for s in scenarios(one, Path(out) / "data", select, on_generate)]
+    return runner.run(found, chosen, out=out, replicates=select.replicates, seed=select.seed, **options)
+
+
+def scenarios(
+    source: str | os.PathLike[str],
+    data: Path,
+    select: Selection,
+    on_generate: Callable[[generation.Progress], Any] | None = None,
+) -> list[Scenario]:
+    """The scenarios of one source; a suite's are made below the folder `data`."""
+    part: dict[str, Any] = {"families": select.families, "max_d": select.max_d, "limit": select.limit}
+    if os.fspath(source) not in suites.SUITES:
+        return list(sources.scenarios(source, suites=sorted(suites.SUITES), **part))
+    folder = data / os.fspath(source)
+    more = {"replicates": select.replicates, "seed": select.seed, "progress": on_generate}
+    paths = generation.generate(os.fspath(source), folder, **part, **more)
+    return [sources.open_scenario(path) for path in paths]
+
+
+def demo_sources() -> tuple[list[str], str]:
+    """What `arena demo` runs on, and why Sachs is not in it, if so."""
+    from arena import real
+
+    try:
+        real.load("sachs")
+    except SourceError as error:
+        return ["mini"], str(error)
+    except ArenaError as error:  # it is there, and damaged: that must be seen
+        raise SourceError(f"the demo cannot use Sachs: {error}") from error
+    return ["mini", "real:sachs"], ""

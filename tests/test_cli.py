@@ -1,0 +1,110 @@
+"""The command line: what a person types, what is printed, what the exit code says."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+ARENA = [sys.executable, "-m", "arena.cli"]
+
+
+def arena(*arguments, code=0, **environment):
+    """Run the command; its standard output, after the exit code was checked."""
+    env = {**os.environ, "ARENA_DATA": "", **environment}
+    done = subprocess.run([*ARENA, *map(str, arguments)], capture_output=True, text=True, env=env)
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stdout if code in (0, 3) else done.stderr
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    out = tmp_path_factory.mktemp("cli") / "run"
+    arguments = ["run", "--suite", "mini", "--max-d", 5, "--limit", 2, "--replicates", 1, "--methods", "pc,gies",
+                 "--jobs", 2, "--out", out]  # fmt: skip
+    return out, arguments, arena(*arguments)
+
+
+def test_help_names_every_command():
+    text = arena("--help")
+    assert all(name in text for name in ("demo", "generate", "run", "report", "methods", "schema", "audit"))
+
+
+def test_run_prints_a_leaderboard(run):
+    assert "synthetic / obs" in run[2] and "gies" in run[2] and "Cells without a score" in run[2]
+
+
+def test_the_same_command_again_repeats_nothing(run):
+    out, arguments, first = run
+    before = (out / "run.sqlite").read_bytes()
+    assert arena(*arguments) == first
+    assert (out / "run.sqlite").read_bytes() == before
+
+
+@pytest.mark.parametrize("form", ["table", "csv", "md", "json"])
+def test_report_formats(run, form, tmp_path):
+    text = arena("report", run[0], "--format", form, "--out", tmp_path)
+    assert "gies" in text and (tmp_path / "report.html").stat().st_size > 5000
+    if form == "json":
+        board = json.loads(text)["leaderboard"]
+        assert {line["method"] for line in board} == {"pc", "gies"}
+
+
+def test_generate_then_audit_then_run_a_folder(tmp_path):
+    arena("generate", "--max-d", 5, "--limit", 1, "--replicates", 1, "--out", tmp_path / "pool")
+    findings = json.loads(arena("audit", tmp_path / "pool", "--json"))
+    assert findings and all(finding["ok"] for finding in findings)
+    options = ["--methods", "random_regress", "--split", "obs", "--out", tmp_path / "run"]
+    assert "random_regress" in arena("run", tmp_path / "pool", *options)
+
+
+def test_a_failed_audit_says_which_rule_and_exits_3(tmp_path):
+    arena("generate", "--max-d", 5, "--limit", 1, "--replicates", 1, "--out", tmp_path)
+    table = next(tmp_path.rglob("obs.parquet"))
+    table.write_bytes(table.read_bytes()[:-1] + b"x")
+    assert "files" in arena("audit", tmp_path, code=3)
+
+
+def test_a_run_without_a_score_exits_3(tmp_path):
+    options = ["--methods", "pc", "--split", "obs_int", "--max-d", 5, "--limit", 1, "--replicates", 1]
+    assert "unsupported" in arena("run", "mini", *options, "--out", tmp_path / "run", code=3)
+
+
+def test_methods_and_schema_are_json_for_programs():
+    methods = {method["name"]: method for method in json.loads(arena("methods", "--json"))}
+    assert {"random_regress", "pc", "gies", "lingam"} <= set(methods)
+    assert methods["gies"]["status"] == "ready" and "obs_int" in methods["gies"]["capabilities"]["splits"]
+    assert json.loads(arena("schema"))["title"] == "SCMSpec"
+    assert "DirectLiNGAM" in arena("methods")
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (["run", "minni", "--methods", "pc"], "did you mean 'mini'"),
+        (["run", "mini", "--methods", "pcc"], "did you mean 'pc'"),
+        (["run", "mini", "--methods", ""], "method"),
+        (["run", "mini", "--methods", "pc", "--split", "both"], "unknown split 'both'"),
+        (["run", "--methods", "pc"], "say what to run on"),
+        (["run", "mini", "--suite", "mini", "--methods", "pc"], "not both"),
+        (["run", "real:sachs", "--methods", "pc"], "ARENA_DATA"),
+        (["run", "real:saks", "--methods", "pc"], "did you mean"),
+        (["generate", "--suite", "mian"], "did you mean 'mini'"),
+    ],
+)
+def test_wrong_input_is_one_line_and_exits_1(arguments, words, tmp_path):
+    message = arena(*arguments, "--out", tmp_path / "out", code=1)
+    assert words in message and message.startswith("error: ") and message.count("\n") == 1
+    assert not list(tmp_path.rglob("run.sqlite"))
+
+
+def test_wrong_paths_exit_1(tmp_path):
+    assert "run" in arena("report", tmp_path, code=1)
+    assert "scenario" in arena("audit", tmp_path, code=1)
+
+
+def test_wrong_options_exit_2():
+    assert "--methdos" in arena("run", "mini", "--methdos", "pc", code=2)
+    assert "jobs" in arena("run", "mini", "--methods", "pc", "--out", "x", "--jobs", 0, code=2)

@@ -18,6 +18,7 @@ _HOME = {
     "RunError": "arena.errors",
     "SCM": "arena.scm",
     "SCMSpec": "arena.spec",
+    "Selection": "eval.launch",
     "SourceError": "arena.errors",
     "SpecError": "arena.errors",
     "adjacency": "arena.sampling",
@@ -60,4 +61,4 @@ if TYPE_CHECKING:
     from arena.sampling import adjacency, sample, sample_batch
     from arena.scm import SCM
     from arena.spec import NodeSpec, SCMSpec, json_schema
-    from eval.launch import run
+    from eval.launch import Selection, run

@@ -62,8 +62,7 @@ class SCM(eqx.Module):
         d, n = self.d, noise.shape[0]
         if self.gain.ndim == 2 and len(self.gain) != n:
             raise SpecError(f"the SCM is edited for {len(self.gain)} rows, found noise for {n}")
-        by_node = lambda table: jnp.broadcast_to(table, (n, d)).T if table.ndim == 2 else table[:, None]  # noqa: E731
-        u, gain, offset = noise.T, by_node(self.gain), by_node(self.offset)
+        u, gain, offset = jnp.asarray(noise).T, _by_node(self.gain), _by_node(self.offset)
 
         @jax.checkpoint  # values are cheap to recompute; what a gradient would store of 256 features is not
         def structural(columns, u_j, mechanism, noise):
@@ -87,8 +86,13 @@ class SCM(eqx.Module):
         return self.evaluate(self.draw_noise(key, n))
 
 
+def _by_node(table: Float[Array, "*n d"]) -> Float[Array, "d n"]:
+    """An intervention table with nodes first, rows after them; one row where all are alike."""
+    return jnp.atleast_2d(jnp.asarray(table)).T
+
+
 def _slot(bank: Component, slot: Int[Array, ""]) -> Any:
-    return jax.tree.map(lambda leaf: leaf[slot], bank)
+    return jax.tree.map(lambda leaf: jnp.asarray(leaf)[slot], bank)
 
 
 def _signal_of(bank: Component):

@@ -23,12 +23,18 @@ MAX_CANDIDATES = 50
 
 @dataclasses.dataclass(frozen=True)
 class Suite:
-    """A grid of synthetic configurations (paper A.1): `per_cell` SCMs for each graph family and dimension."""
+    """A grid of synthetic configurations (paper A.1): `per_cell` SCMs for each graph family and dimension.
+
+    Families are listed, not looked up, so that a suite stays what it is when more are registered.
+    """
 
     name: str
     description: str
     graphs: tuple[str, ...]
     dimensions: tuple[int, ...]
+    mechanisms: tuple[str, ...]
+    noises: tuple[str, ...]
+    roots: tuple[str, ...]
     per_cell: int
     replicates: int
 
@@ -52,19 +58,18 @@ class Member:
     rejected: int
 
 
-SUITES = {
-    suite.name: suite
-    for suite in (
-        Suite(
-            "mini",
-            "small random SCMs of every mechanism family",
-            ("erdos_renyi", "scale_free"),
-            (5, 10),
-            3,
-            2,
-        ),
-    )
-}
+MINI = Suite(
+    name="mini",
+    description="small random SCMs of five mechanism families",
+    graphs=("erdos_renyi", "scale_free"),
+    dimensions=(5, 10),
+    mechanisms=("formula", "linear_additive", "piecewise_threshold", "random_neural", "rff_gp"),
+    noises=("gaussian", "heteroskedastic", "laplace", "none", "uniform"),
+    roots=("bernoulli", "gaussian", "lognormal", "uniform"),
+    per_cell=3,
+    replicates=2,
+)
+SUITES = {suite.name: suite for suite in (MINI,)}
 
 
 def get(name: str) -> Suite:
@@ -106,15 +111,15 @@ def members(
         for index, d, graph in itertools.product(range(suite.per_cell), suite.dimensions, suite.graphs)
         if max_d is None or d <= max_d
     ]
-    return sorted(_draw(cells[:limit], seed), key=lambda member: member.id)
+    return sorted(_draw(suite, cells[:limit], seed), key=lambda member: member.id)
 
 
-def _draw(cells: Sequence[tuple[str, int, int]], seed: int) -> list[Member]:
+def _draw(suite: Suite, cells: Sequence[tuple[str, int, int]], seed: int) -> list[Member]:
     """Candidates for every cell at once; those that fail the quality rules are drawn anew."""
     done: list[Member] = []
     waiting = list(cells)
     for attempt in range(MAX_CANDIDATES):
-        specs = [_candidate(*cell, seed, attempt) for cell in waiting]
+        specs = [_candidate(suite, cell, seed, attempt) for cell in waiting]
         baselines = calibration(specs)
         good = [problem(values) is None for values in baselines]
         for (graph, d, index), spec, values, ok in zip(waiting, specs, baselines, good, strict=True):
@@ -140,9 +145,18 @@ def key_of(*parts: str | int) -> jax.Array:
     return jax.random.key(int.from_bytes(digest[:4], "little"))
 
 
-def _candidate(graph: str, d: int, index: int, seed: int, attempt: int) -> SCMSpec:
-    name = _id(graph, d, index)
-    return sample_spec(key_of(name, seed, attempt), d=d, graph=graph, name=name)
+def _candidate(suite: Suite, cell: tuple[str, int, int], seed: int, attempt: int) -> SCMSpec:
+    graph, d, _ = cell
+    name = _id(*cell)
+    return sample_spec(
+        key_of(name, seed, attempt),
+        d=d,
+        graph=graph,
+        mechanisms=suite.mechanisms,
+        noises=suite.noises,
+        roots=suite.roots,
+        name=name,
+    )
 
 
 def _id(graph: str, d: int, index: int) -> str:

@@ -64,7 +64,7 @@ def run(
     check_splits(options.get("splits", SPLITS))  # before tables are made for nothing
     several = [source] if isinstance(source, str | os.PathLike) else list(source)
     found = [s for one in several for s in scenarios(one, Path(out) / "data", select, on_generate)]
-    return runner.run(found, chosen, out=out, replicates=select.replicates, seed=select.seed, **options)
+    return runner.run(found, chosen, out=Path(out), replicates=select.replicates, seed=select.seed, **options)
 
 
 def scenarios(

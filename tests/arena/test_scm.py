@@ -8,6 +8,7 @@ import pytest
 from specs import PARAMETRIC, descendants, linear_gaussian, moments, random_spec
 
 import arena
+from arena.compiler import compile_on_host
 from arena.errors import DataError, SpecError
 from arena.interventions import do_rows, evaluate
 from arena.spec import SCMSpec
@@ -209,6 +210,18 @@ def test_gradient_flows_into_the_parameters():
             bank, slot = np.asarray(scm.mechanism)[row]
             found = gradient.mechanisms[bank].weight[slot, k]
             np.testing.assert_allclose(found, (step[1] - step[-1]) / (2 * h), rtol=0.03, atol=0.03)
+
+
+def test_host_arrays_will_do():
+    """Noise, edits and SCMs that are numpy arrays give what device arrays give, jitted or not."""
+    spec = random_spec(2)
+    scm, host = arena.compile(spec), compile_on_host(spec)
+    data = arena.sample(scm, KEY, 30)
+    for one in (scm, host):
+        np.testing.assert_allclose(one.evaluate(data.noise), data.values, rtol=1e-5, atol=1e-6)
+        edited = arena.do(one, X1=np.float64(0.5), X2=np.arange(30))
+        assert (np.asarray(edited.evaluate(data.noise))[:, 1] == 0.5).all()
+        np.testing.assert_allclose(one.sample(KEY, 30), data.values, rtol=1e-5, atol=1e-6)
 
 
 def test_vmap_over_keys_and_over_values():

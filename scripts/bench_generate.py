@@ -11,6 +11,7 @@ import argparse
 import os
 import time
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import numpy as np
@@ -126,10 +127,11 @@ def main():
     parser.add_argument("--vmap", action="store_true", help="also time the vmap strategy (slow on CPU)")
     args = parser.parse_args()
     key, rng = jax.random.key(0), np.random.default_rng(0)
-    linear = {"mechanisms": ["linear_additive"], "noises": ["gaussian"], "roots": ["gaussian"]}
+    linear: dict[str, Any] = {"mechanisms": ["linear_additive"], "noises": ["gaussian"], "roots": ["gaussian"]}
     print(f"d = {args.d}, n = {args.n}, {args.scms} SCMs, {os.cpu_count()} cores, {jax.devices()[0].device_kind}")
 
-    for title, options in (("linear-Gaussian", linear), ("five-family mix", {"mechanisms": FAMILIES})):
+    mix: dict[str, Any] = {"mechanisms": FAMILIES}
+    for title, options in (("linear-Gaussian", linear), ("five-family mix", mix)):
         graph = ("erdos_renyi", "scale_free")
         keys = [jax.random.fold_in(key, i) for i in range(args.scms)]
         start = time.perf_counter()

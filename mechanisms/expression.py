@@ -16,31 +16,31 @@ import numpy as np
 MAX_CHARACTERS = 2000
 MAX_OPERATIONS = 256
 
-#: Operations by name, with their float64 reference; the order is the operation's code. Each takes three arguments.
+#: Operations by name; the order is the operation's code. Each takes numpy or jax.numpy, and three arguments.
 OPERATIONS: dict[str, Callable] = {
-    "add": lambda a, b, c: a + b,
-    "sub": lambda a, b, c: a - b,
-    "mul": lambda a, b, c: a * b,
-    "div": lambda a, b, c: a / b,
-    "pow": lambda a, b, c: np.power(a, b),
-    "neg": lambda a, b, c: -a,
-    "exp": lambda a, b, c: np.exp(a),
-    "log": lambda a, b, c: np.log(a),
-    "sqrt": lambda a, b, c: np.sqrt(a),
-    "sin": lambda a, b, c: np.sin(a),
-    "cos": lambda a, b, c: np.cos(a),
-    "tan": lambda a, b, c: np.tan(a),
-    "asin": lambda a, b, c: np.arcsin(a),
-    "acos": lambda a, b, c: np.arccos(a),
-    "atan": lambda a, b, c: np.arctan(a),
-    "tanh": lambda a, b, c: np.tanh(a),
-    "abs": lambda a, b, c: np.abs(a),
-    "floor": lambda a, b, c: np.floor(a),
-    "min": lambda a, b, c: np.minimum(a, b),
-    "max": lambda a, b, c: np.maximum(a, b),
-    "lt": lambda a, b, c: np.where(a < b, 1.0, 0.0),
-    "le": lambda a, b, c: np.where(a <= b, 1.0, 0.0),
-    "where": lambda a, b, c: np.where(a != 0.0, b, c),
+    "add": lambda xp, a, b, c: a + b,
+    "sub": lambda xp, a, b, c: a - b,
+    "mul": lambda xp, a, b, c: a * b,
+    "div": lambda xp, a, b, c: a / b,
+    "pow": lambda xp, a, b, c: xp.power(a, b),
+    "neg": lambda xp, a, b, c: -a,
+    "exp": lambda xp, a, b, c: xp.exp(a),
+    "log": lambda xp, a, b, c: xp.log(a),
+    "sqrt": lambda xp, a, b, c: xp.sqrt(a),
+    "sin": lambda xp, a, b, c: xp.sin(a),
+    "cos": lambda xp, a, b, c: xp.cos(a),
+    "tan": lambda xp, a, b, c: xp.tan(a),
+    "asin": lambda xp, a, b, c: xp.arcsin(a),
+    "acos": lambda xp, a, b, c: xp.arccos(a),
+    "atan": lambda xp, a, b, c: xp.arctan(a),
+    "tanh": lambda xp, a, b, c: xp.tanh(a),
+    "abs": lambda xp, a, b, c: xp.abs(a),
+    "floor": lambda xp, a, b, c: xp.floor(a),
+    "min": lambda xp, a, b, c: xp.minimum(a, b),
+    "max": lambda xp, a, b, c: xp.maximum(a, b),
+    "lt": lambda xp, a, b, c: xp.where(a < b, 1.0, 0.0),
+    "le": lambda xp, a, b, c: xp.where(a <= b, 1.0, 0.0),
+    "where": lambda xp, a, b, c: xp.where(a != 0.0, b, c),
 }
 CODES = {name: code for code, name in enumerate(OPERATIONS)}
 
@@ -80,7 +80,7 @@ class Expression:
         registers = [np.float64(c) for c in self.constants]
         registers += [np.asarray(values[name], np.float64) for name in self.parents]
         for name, a, b, c in self.operations:
-            registers.append(OPERATIONS[name](registers[a], registers[b], registers[c]))
+            registers.append(OPERATIONS[name](np, registers[a], registers[b], registers[c]))
         return np.asarray(registers[self.output])
 
 

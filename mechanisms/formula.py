@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 from pydantic import Field, Strict
 
 from mechanisms.base import Array, Mechanism, Number, ParameterError, Parameters, param, round_up
-from mechanisms.expression import CODES, ExpressionError, parse
+from mechanisms.expression import CODES, OPERATIONS, ExpressionError, parse
 from mechanisms.priors import WEIGHT_SCALE, signed_weights
 
 
@@ -93,29 +93,8 @@ class Formula(Mechanism, family="formula"):
         return registers[self.output]
 
 
-_BY_NAME = {
-    "add": lambda a, b, c: a + b,
-    "sub": lambda a, b, c: a - b,
-    "mul": lambda a, b, c: a * b,
-    "div": lambda a, b, c: a / b,
-    "pow": lambda a, b, c: jnp.power(a, b),
-    "neg": lambda a, b, c: -a,
-    "exp": lambda a, b, c: jnp.exp(a),
-    "log": lambda a, b, c: jnp.log(a),
-    "sqrt": lambda a, b, c: jnp.sqrt(a),
-    "sin": lambda a, b, c: jnp.sin(a),
-    "cos": lambda a, b, c: jnp.cos(a),
-    "tan": lambda a, b, c: jnp.tan(a),
-    "asin": lambda a, b, c: jnp.arcsin(a),
-    "acos": lambda a, b, c: jnp.arccos(a),
-    "atan": lambda a, b, c: jnp.arctan(a),
-    "tanh": lambda a, b, c: jnp.tanh(a),
-    "abs": lambda a, b, c: jnp.abs(a),
-    "floor": lambda a, b, c: jnp.floor(a),
-    "min": lambda a, b, c: jnp.minimum(a, b),
-    "max": lambda a, b, c: jnp.maximum(a, b),
-    "lt": lambda a, b, c: jnp.where(a < b, 1.0, 0.0).astype(a.dtype),
-    "le": lambda a, b, c: jnp.where(a <= b, 1.0, 0.0).astype(a.dtype),
-    "where": lambda a, b, c: jnp.where(a != 0.0, b, c),
-}
-_INSTRUCTIONS = [_BY_NAME[name] for name in CODES]
+def _instruction(operation):
+    return lambda a, b, c: operation(jnp, a, b, c).astype(a.dtype)
+
+
+_INSTRUCTIONS = [_instruction(operation) for operation in OPERATIONS.values()]

@@ -69,7 +69,7 @@ class SCM(eqx.Module):
             signal = jax.lax.switch(
                 mechanism[0], [*map(_signal_of, self.mechanisms), _no_signal], mechanism[1], columns
             )
-            return jax.lax.switch(noise[0], [*map(_value_of, self.noises)], noise[1], signal, u_j)
+            return jax.lax.switch(noise[0], [*map(_value_of, self.noises)], noise[1], signal, u_j, columns)
 
         def step(x, row):
             j, parents, mechanism, noise = row
@@ -104,8 +104,10 @@ def _no_signal(slot, columns):
 
 
 def _value_of(bank: Component):
-    def value(slot, signal, u):
+    def value(slot, signal, u, columns):
         component = _slot(bank, slot)
-        return jax.vmap(component)(u) if component.kind == "root" else jax.vmap(component)(signal, u)
+        if component.kind == "root":
+            return jax.vmap(component)(u)
+        return jax.vmap(component, in_axes=(0, 0, 1))(signal, u, columns)
 
     return value

@@ -167,18 +167,31 @@ class Mechanism(Component):
 
 
 class Noise(Component):
-    """How exogenous noise enters a structural node (paper A.1 Structural noise)."""
+    """How exogenous noise enters a structural node (paper A.1 Structural noise).
+
+    Attributes:
+        calibrated: Fields whose values follow from a calibration sample and not from the prior: `prior` leaves them
+            out, `calibrate` gives them, a spec holds them like any other.
+    """
 
     kind: ClassVar[Kind] = "noise"
+    calibrated: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     def prior(cls, rng: np.random.Generator) -> dict[str, Any]:
         """Parameters drawn from the family's ranges, as a spec holds them (without `family`)."""
         raise NotImplementedError(f"noise family '{cls.family}' has no prior")
 
-    def __call__(self, signal: Array, u: Array) -> Array:
-        """`(signal, u in (0, 1)) -> value`, scalars, one unit; a function of u, so that a unit keeps its luck."""
+    def __call__(self, signal: Array, u: Array, parents: Array) -> Array:
+        """`(signal, u in (0, 1), [parents]) -> value`, one unit; a function of u, so that a unit keeps its luck."""
         raise NotImplementedError
+
+    def calibrate(self, signal: Array, u: Array) -> tuple[Array, ...]:
+        """The values of the `calibrated` fields, in order, from the signals and noise `[n]` of a sample.
+
+        Only the other fields may be read.
+        """
+        return ()
 
 
 class Root(Component):

@@ -16,5 +16,5 @@ class Gaussian(Noise, family="gaussian"):
     def prior(cls, rng):
         return {"scale": rng.uniform(*SCALE)}
 
-    def __call__(self, signal, u):
+    def __call__(self, signal, u, parents):
         return signal + self.scale * standard_normal(u)

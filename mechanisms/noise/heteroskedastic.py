@@ -24,6 +24,6 @@ class Heteroskedastic(Noise, family="heteroskedastic"):
     def prior(cls, rng):
         return {"base": rng.uniform(*BASE), "slope": rng.uniform(*SLOPE)}
 
-    def __call__(self, signal, u):
+    def __call__(self, signal, u, parents):
         scale = self.base + self.slope * jax.nn.sigmoid(jnp.abs(signal))
         return signal + scale * standard_normal(u)

@@ -17,6 +17,6 @@ class Laplace(Noise, family="laplace"):
     def prior(cls, rng):
         return {"scale": rng.uniform(*SCALE)}
 
-    def __call__(self, signal, u):
+    def __call__(self, signal, u, parents):
         tail = jnp.log(2.0 * jnp.minimum(u, 1.0 - u))
         return signal + self.scale * jnp.where(u < 0.5, tail, -tail)

@@ -10,5 +10,5 @@ class NoNoise(Noise, family="none"):
     def prior(cls, rng):
         return {}
 
-    def __call__(self, signal, u):
+    def __call__(self, signal, u, parents):
         return signal

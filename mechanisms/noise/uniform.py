@@ -16,5 +16,5 @@ class Uniform(Noise, family="uniform"):
     def prior(cls, rng):
         return {"scale": rng.uniform(*SCALE)}
 
-    def __call__(self, signal, u):
+    def __call__(self, signal, u, parents):
         return signal + self.scale * (2.0 * u - 1.0)

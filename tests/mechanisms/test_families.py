@@ -24,7 +24,7 @@ def draw(kind, family, seed=0, n_parents=3):
 def call(component, kind, inputs, u):
     if kind == "mechanism":
         return component(inputs)
-    return component(u) if kind == "root" else component(inputs[0], u)
+    return component(u) if kind == "root" else component(inputs[0], u, inputs)
 
 
 @pytest.mark.parametrize("kind, family", COMPONENTS)

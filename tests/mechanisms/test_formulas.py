@@ -119,12 +119,12 @@ def test_root_families_are_all_checked():
 )
 def test_noise_has_its_distribution(parameters, reference):
     module = component("noise", **parameters)
-    values = jax.vmap(lambda u: module(jnp.float32(-2.0), u))(jnp.asarray(U, jnp.float32))
+    values = jax.vmap(lambda u: module(jnp.float32(-2.0), u, jnp.zeros(3)))(jnp.asarray(U, jnp.float32))
     np.testing.assert_allclose(np.asarray(values) + 2.0, reference.ppf(U), rtol=2e-3, atol=1e-3)
 
 
 def test_no_noise_is_the_signal():
-    assert component("noise", family="none")(jnp.float32(1.25), jnp.float32(0.9)) == 1.25
+    assert component("noise", family="none")(jnp.float32(1.25), jnp.float32(0.9), jnp.zeros(3)) == 1.25
 
 
 def test_weights_stay_in_their_range():

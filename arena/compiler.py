@@ -3,6 +3,7 @@
 import jax
 import numpy as np
 
+from arena.blocks import GivenRoot, RootBlock, gaussian_mix
 from arena.dag import topological_order
 from arena.scm import SCM
 from arena.spec import SCMSpec
@@ -43,10 +44,12 @@ def compile_on_host(spec: SCMSpec, *, dtype=np.float32) -> SCM:
             channels.add(step, node.channel)
         else:
             steps_of_roots.append(step)
-            channels.add(step, node.component)
+            channels.add(step, node.component if node.root is not None else Blueprint(GivenRoot, {}))
     mechanisms, noises = equations.stack(mechanism), channels.stack(noise)
     mechanism[steps_of_roots] = len(mechanisms), 0
 
+    extra = np.array([node.extra_noise for node in spec.nodes], dtype)
+    scaling = np.array([node.scaling or (0.0, 1.0) for node in spec.nodes], dtype)
     return SCM(
         names=spec.names,
         order=np.asarray(order, np.int32),
@@ -55,9 +58,26 @@ def compile_on_host(spec: SCMSpec, *, dtype=np.float32) -> SCM:
         noise=noise,
         mechanisms=mechanisms,
         noises=noises,
+        strength=np.array([node.strength for node in spec.nodes], dtype),
+        center=scaling[:, 0],
+        scale=scaling[:, 1],
+        extra=extra if extra.any() else None,
+        block=root_block(spec, dtype) if spec.root_block else None,
         gain=np.ones(d, dtype),
         offset=np.zeros(d, dtype),
     )
+
+
+def root_block(spec: SCMSpec, dtype) -> RootBlock:
+    """The joint block of a spec's roots, over all columns."""
+    assert spec.root_block is not None
+    d, covariance = len(spec.nodes), spec.root_block.covariance()
+    columns = [spec.names.index(name) for name in spec.root_block.roots]
+    member, mix = np.zeros(d, bool), np.zeros((d, d), dtype)
+    member[columns] = True
+    if covariance is not None:
+        mix[np.ix_(columns, columns)] = gaussian_mix(covariance)
+    return RootBlock(member, mix, np.asarray(covariance is None))
 
 
 def bank_key(blueprint: Blueprint) -> BankKey:

@@ -25,7 +25,7 @@ class Dataset:
         adjacency: `[d, d]` int8, `adjacency[i, j] == 1` for i -> j, acyclic; None when the graph is unknown.
         name: The scenario that the table is from.
         split: `obs` (no intervened rows) or `obs_int` (paper 4.5); follows from the mask when omitted.
-        noise: `[n, d]` exogenous noise of the same units, where the simulator that drew them kept it.
+        noise: `[n, d]` or `[n, d, 2]` exogenous noise of the same units, where the simulator that drew them kept it.
         info: Anything else worth keeping, as JSON values.
 
     Raises:
@@ -77,7 +77,7 @@ class Dataset:
         put("split", split)
         if self.adjacency is not None:
             put("adjacency", check_dag(self.adjacency, self.names, self.name))
-        if self.noise is not None and np.shape(self.noise) != (n, d):
+        if self.noise is not None and np.shape(self.noise)[:2] != (n, d):
             raise DataError(f"{self.name}: noise has shape {np.shape(self.noise)}, the table {(n, d)}")
 
     @property

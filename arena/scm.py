@@ -2,8 +2,8 @@
 
 An SCM is a pytree. Nodes of one family (and one size) lie in a *bank*: a module whose arrays have a leading slot
 axis. Integer tables say, for each step in topological order, which node is computed, from which rows, by which slot of
-which bank. One `lax.scan` walks the steps, one `lax.switch` picks the bank: SCMs with equal table and bank shapes share
-one compiled program, whatever their graphs and parameters are.
+which bank. One loop walks the steps, one `lax.switch` picks the bank: SCMs with equal table and bank shapes share one
+compiled program, whatever their graphs and parameters are.
 """
 
 from typing import Any
@@ -13,12 +13,18 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Float, Int, PRNGKeyArray
 
+from arena.blocks import RootBlock
 from arena.errors import SpecError
-from mechanisms.base import Array, Component
+from mechanisms.base import Array, Component, standard_normal
+
+#: Added to a column's number for the key of its second noise.
+SECOND_NOISE = 1 << 20
 
 
 class SCM(eqx.Module):
     """A structural causal model over `d` variables (paper 3.1, eq. 1). Made by `arena.compile`.
+
+    A node's value is `((strength * f(parents)) with noise - center) / scale`, then what interventions make of it.
 
     Attributes:
         names: The variables, in column order.
@@ -27,6 +33,10 @@ class SCM(eqx.Module):
         mechanism: Bank and slot of its structural equation, by step; roots have the last bank, which gives 0.
         noise: Bank and slot of its noise, or of its root distribution, by step.
         mechanisms, noises: The banks.
+        strength: What the structural equation is multiplied by, by column; `[d]`, or `[n, d]` where rows differ.
+        center, scale: What standardises the value inside the SCM, by column; 0 and 1 where nothing does.
+        extra: Standard deviation of a second, Gaussian noise, by column; None where there is none.
+        block: The joint distribution of dependent roots; None where roots are independent.
         gain, offset: What interventions make of a structural value x, by column: `gain * x + offset`. A hard do() has
             gain 0; no intervention is gain 1, offset 0. `[d]`, or `[n, d]` where rows differ.
     """
@@ -38,6 +48,11 @@ class SCM(eqx.Module):
     noise: Int[Array, "d 2"]
     mechanisms: tuple[Component, ...]
     noises: tuple[Component, ...]
+    strength: Float[Array, "..."]
+    center: Float[Array, " d"]
+    scale: Float[Array, " d"]
+    extra: Float[Array, " d"] | None
+    block: RootBlock | None
     gain: Float[Array, "*n d"]
     offset: Float[Array, "*n d"]
 
@@ -46,57 +61,84 @@ class SCM(eqx.Module):
         """Number of variables."""
         return self.gain.shape[-1]
 
-    def draw_noise(self, key: PRNGKeyArray, n: int) -> Float[Array, "n d"]:
-        """Exogenous noise of n units, uniform on (0, 1).
+    def draw_noise(self, key: PRNGKeyArray, n: int) -> Float[Array, "n d *two"]:
+        """Exogenous noise of n units, uniform on (0, 1): `[n, d]`, or `[n, d, 2]` where there is a second noise.
 
         Each column has a key of its own, so it depends neither on the other variables nor on any intervention: the
         same key is the same units in another world. The first n rows are the same for any larger n.
         """
-        keys = jax.vmap(lambda j: jax.random.fold_in(key, j))(jnp.arange(self.d))
-        bits = jax.vmap(lambda k: jax.random.bits(k, (n,), jnp.uint32))(keys)
-        # 23 bits, centred: symmetric about 1/2, never 0 or 1, exact in float32.
-        return (((bits >> 9).astype(self.gain.dtype) + 0.5) * 2.0**-23).T
+        columns = jnp.arange(self.d)
+        draw = jax.vmap(lambda j: uniform(jax.random.fold_in(key, j), n, self.gain.dtype))
+        first = draw(columns).T
+        return first if self.extra is None else jnp.stack([first, draw(columns + SECOND_NOISE).T], axis=-1)
 
-    def evaluate(self, noise: Float[Array, "n d"]) -> Float[Array, "n d"]:
+    def evaluate(self, noise: Float[Array, "n d *two"]) -> Float[Array, "n d"]:
         """The values of units with the given noise, interventions included; `noise` as from `draw_noise`."""
         d, n = self.d, noise.shape[0]
         if self.gain.ndim == 2 and len(self.gain) != n:
             raise SpecError(f"the SCM is edited for {len(self.gain)} rows, found noise for {n}")
-        u, gain, offset = jnp.asarray(noise).T, _by_node(self.gain), _by_node(self.offset)
-
-        @jax.checkpoint  # values are cheap to recompute; what a gradient would store of 256 features is not
-        def structural(columns, u_j, mechanism, noise):
-            signal = jax.lax.switch(
-                mechanism[0], [*map(_signal_of, self.mechanisms), _no_signal], mechanism[1], columns
-            )
-            return jax.lax.switch(noise[0], [*map(_value_of, self.noises)], noise[1], signal, u_j, columns)
+        if noise.shape[1:] != ((d,) if self.extra is None else (d, 2)):
+            shape = "[n, d]" if self.extra is None else "[n, d, 2]"
+            raise SpecError(f"the noise has shape {noise.shape}, this SCM with d = {d} takes {shape}")
+        noise = jnp.asarray(noise)
+        u = (noise if self.extra is None else noise[..., 0]).T
+        if self.block is not None:
+            u = jnp.where(self.block.member[:, None], self.block(u), u)
+        strength, gain, offset = (by_node(table) for table in (self.strength, self.gain, self.offset))
+        center, scale = jnp.asarray(self.center), jnp.asarray(self.scale)
 
         def step(x, row):
-            j, parents, mechanism, noise = row
-            value = structural(x[parents], u[j], mechanism, noise)
-            value = jnp.where(gain[j] == 0, offset[j], gain[j] * value + offset[j])
+            j, parents, mechanism, noise_slot = row
+            columns = x[parents]
+            signal = strength[j] * self.signal(mechanism, columns)
+            value = self.disturbed(noise_slot, signal, u[j], columns)
+            if self.extra is not None:
+                value = value + jnp.asarray(self.extra)[j] * standard_normal(noise[:, j, 1])
+            value = intervened((value - center[j]) / scale[j], gain[j], offset[j])
             return x.at[j].set(value), None
 
         x = jnp.zeros((d + 1, n), u.dtype)
-        x, _ = jax.lax.scan(step, x, (self.order, self.parents, self.mechanism, self.noise))
+        # Checkpointed: values are cheap to recompute; what a gradient would store of 256 features is not.
+        x, _ = jax.lax.scan(jax.checkpoint(step), x, (self.order, self.parents, self.mechanism, self.noise))
         return x[:d].T
 
     def sample(self, key: PRNGKeyArray, n: int) -> Float[Array, "n d"]:
         """Values of n fresh units: `evaluate(draw_noise(key, n))`."""
         return self.evaluate(self.draw_noise(key, n))
 
+    def signal(self, mechanism: Int[Array, "2"], columns: Float[Array, "k n"]) -> Float[Array, " n"]:
+        """A structural equation, by bank and slot, on the parents' values."""
+        branches = [*map(_signal_of, self.mechanisms), _no_signal]
+        return jax.lax.switch(mechanism[0], branches, mechanism[1], columns)
 
-def _by_node(table: Float[Array, "*n d"]) -> Float[Array, "d n"]:
-    """An intervention table with nodes first, rows after them; one row where all are alike."""
+    def disturbed(self, noise: Int[Array, "2"], signal, u, columns) -> Float[Array, " n"]:
+        """The signal with its noise, or the root's value, by bank and slot."""
+        return jax.lax.switch(noise[0], [*map(_value_of, self.noises)], noise[1], signal, u, columns)
+
+
+def uniform(key: PRNGKeyArray, n: int, dtype: Any) -> Float[Array, " n"]:
+    """n uniforms from 23 bits each, centred: symmetric about 1/2, never 0 or 1, exact in float32."""
+    bits = jax.random.bits(key, (n,), jnp.uint32)
+    return ((bits >> 9).astype(dtype) + 0.5) * 2.0**-23
+
+
+def intervened(value, gain, offset):
+    """`gain * value + offset`, and just `offset` under a hard do(), whatever the value was."""
+    return jnp.where(gain == 0, offset, gain * value + offset)
+
+
+def by_node(table: Float[Array, "*n d"]) -> Float[Array, "d n"]:
+    """A table with nodes first, rows after them; one row where all are alike."""
     return jnp.atleast_2d(jnp.asarray(table)).T
 
 
-def _slot(bank: Component, slot: Int[Array, ""]) -> Any:
+def slot_of(bank: Component, slot: Int[Array, ""]) -> Any:
+    """One component of a bank."""
     return jax.tree.map(lambda leaf: jnp.asarray(leaf)[slot], bank)
 
 
 def _signal_of(bank: Component):
-    return lambda slot, columns: jax.vmap(_slot(bank, slot), in_axes=1)(columns)
+    return lambda slot, columns: jax.vmap(slot_of(bank, slot), in_axes=1)(columns)
 
 
 def _no_signal(slot, columns):
@@ -105,7 +147,7 @@ def _no_signal(slot, columns):
 
 def _value_of(bank: Component):
     def value(slot, signal, u, columns):
-        component = _slot(bank, slot)
+        component = slot_of(bank, slot)
         if component.kind == "root":
             return jax.vmap(component)(u)
         return jax.vmap(component, in_axes=(0, 0, 1))(signal, u, columns)

@@ -11,6 +11,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny, Strict, ValidationError, model_validator
 
 from arena.errors import SpecError
+from arena.spec_blocks import RootBlockSpec
 from arena.spec_errors import FieldError, RegisteredComponent, did_you_mean, first_error, strict_json
 from mechanisms import registry
 from mechanisms.base import Blueprint, Number, ParameterError, Parameters
@@ -49,6 +50,9 @@ class NodeSpec(_Model):
         kind: What its values are.
         unit, range, description, measurement: What it means, where it has meaning; `range` is [low, high].
         intervention: What setting it means in practice, if it can be set.
+        strength: What the structural equation is multiplied by (paper A.1, weak signal).
+        extra_noise: Standard deviation of a second, Gaussian noise, added after the first (paper A.1, high noise).
+        scaling: [center, scale]: the value is (value - center) / scale, inside the SCM, before children see it.
     """
 
     name: Name
@@ -62,6 +66,9 @@ class NodeSpec(_Model):
     description: Text | None = None
     measurement: Text | None = None
     intervention: Text | None = None
+    strength: Number = 1.0
+    extra_noise: Annotated[Number, Field(ge=0.0)] = 0.0
+    scaling: Annotated[tuple[Number, Annotated[Number, Field(gt=0.0)]], Strict(False)] | None = None
 
     @model_validator(mode="after")
     def _check(self) -> "NodeSpec":
@@ -75,11 +82,15 @@ class NodeSpec(_Model):
         if self.parents:
             self._require("mechanism", "root", "a variable with parents has a mechanism and no root distribution")
         else:
-            self._require("root", "mechanism", "a variable without parents has a root distribution, no mechanism")
-            if self.noise is not None:
-                raise FieldError("noise", "found a noise, expected none: a root distribution has its own")
+            if self.mechanism is not None:
+                rule = "a variable without parents has a root distribution, no mechanism"
+                raise FieldError("mechanism", f"found a mechanism, expected none: {rule}")
+            for field, plain in (("noise", None), ("extra_noise", 0.0), ("strength", 1.0)):
+                if getattr(self, field) != plain:
+                    raise FieldError(field, "expected none: a root distribution has its own noise and no equation")
         try:
-            self.component  # noqa: B018  (built once, here, so that every rule of the family is checked)
+            if self.parents or self.root is not None:
+                self.component  # noqa: B018  (built once, here, so that every rule of the family is checked)
         except ParameterError as error:
             field = "mechanism" if self.parents else "root"
             raise FieldError(f"{field}.{error.field}", error.message) from None
@@ -126,6 +137,7 @@ class SCMSpec(_Model):
         name: The scenario's name.
         nodes: The variables; their order is the column order, which says nothing about causal order.
         edges: Reasons and signs of the edges. Empty, or exactly the edges that the nodes' parents imply.
+        root_block: The joint distribution of dependent roots; those in it have no root distribution of their own.
         factors: phi(S) (paper 3.2): what slices are cut by.
         description: What the scenario is.
         schema_version: Version of this format.
@@ -138,6 +150,7 @@ class SCMSpec(_Model):
     name: Name
     nodes: Annotated[tuple[NodeSpec, ...], Strict(False), Field(min_length=1, max_length=MAX_VARIABLES)]
     edges: Annotated[tuple[EdgeSpec, ...], Strict(False)] = ()
+    root_block: RootBlockSpec | None = None
     factors: dict[Name, Factor] = {}
     description: Text | None = None
     schema_version: Literal[1] = SCHEMA_VERSION
@@ -154,6 +167,7 @@ class SCMSpec(_Model):
                     hint = did_you_mean(parent, known)
                     raise FieldError("parents", f"found '{parent}'{hint}, which is not a variable", node.name)
         self._check_acyclic()
+        self._check_roots()
         if self.edges:
             self._check_edges()
         return self
@@ -169,6 +183,28 @@ class SCMSpec(_Model):
                 path.append(next(iter(sorted(waiting[path[-1]] & waiting.keys()))))
             cycle = path[path.index(path[-1]) :][::-1]
             raise FieldError("parents", f"found a cycle {' -> '.join(cycle)}, expected an acyclic graph", cycle[0])
+
+    def _check_roots(self) -> None:
+        by_name = {node.name: node for node in self.nodes}
+        joint = self.root_block.roots if self.root_block else ()
+        for name in joint:
+            if name not in by_name:
+                raise FieldError("root_block.roots", f"found '{name}'{did_you_mean(name, by_name)}, not a variable")
+            if by_name[name].parents:
+                raise FieldError("root_block.roots", "found it, expected variables without parents", name)
+            if by_name[name].root is not None:
+                raise FieldError("root", "found a root, expected none: root_block gives its distribution", name)
+        if len(set(joint)) != len(joint):
+            raise FieldError("root_block.roots", "found a variable twice, expected each once")
+        for node in self.nodes:
+            if not node.parents and node.root is None and node.name not in joint:
+                rule = "a variable without parents has a root distribution, or stands in root_block"
+                raise FieldError("root", f"is missing: {rule}", node.name)
+        if self.root_block:
+            try:
+                self.root_block.covariance()
+            except ParameterError as error:
+                raise FieldError(f"root_block.{error.field}", error.message) from None
 
     def _check_edges(self) -> None:
         known = [node.name for node in self.nodes]

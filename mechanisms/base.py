@@ -22,6 +22,7 @@ Array = Any
 #: Any float that is finite in float32 as well.
 Number = Annotated[float, Field(allow_inf_nan=False, ge=-3e38, le=3e38)]
 Kind = Literal["mechanism", "noise", "root"]
+ValueKind = Literal["continuous", "binary", "ordinal", "categorical", "count"]
 
 REGISTRY: dict[Kind, dict[str, type["Component"]]] = {"mechanism": {}, "noise": {}, "root": {}}
 
@@ -48,7 +49,7 @@ class Parameters(BaseModel, frozen=True):
 
 def param(
     doc: str, *, gt: float | None = None, ge: float | None = None, lt: float | None = None,
-    le: float | None = None, pad: float = 0.0,
+    le: float | None = None, pad: float = 0.0, choices: tuple[str, ...] | None = None, default: Any = ...,
 ) -> Any:  # fmt: skip
     """A field of a component.
 
@@ -56,9 +57,11 @@ def param(
         doc: What it is, for the schema.
         gt: Exclusive lower bound of every entry; likewise `ge`, `lt`, `le`.
         pad: The value that makes a padded entry do nothing.
+        choices: The names that a spec may hold, of variants of the family; the module holds their positions.
+        default: What a spec may leave out.
     """
     bounds = {name: limit for name, limit in (("gt", gt), ("ge", ge), ("lt", lt), ("le", le)) if limit is not None}
-    return eqx.field(metadata={"doc": doc, "bounds": bounds, "pad": pad})
+    return eqx.field(metadata={"doc": doc, "bounds": bounds, "pad": pad, "choices": choices, "default": default})
 
 
 class Component(eqx.Module):
@@ -100,7 +103,9 @@ class Component(eqx.Module):
         Raises:
             ParameterError: If a dimension does not agree with the parents or with another field.
         """
-        arrays = {field: np.asarray(getattr(parameters, field), np.float64) for field in layout(cls)}
+        arrays = {
+            f.name: _as_array(getattr(parameters, f.name), f.metadata["choices"]) for f in dataclasses.fields(cls)
+        }
         _check_dimensions(cls, arrays, parents)
         return arrays
 
@@ -152,9 +157,19 @@ def stack(blueprints: Sequence[Blueprint], n_parents: int, dtype: Any) -> Compon
 
 
 class Mechanism(Component):
-    """A structural equation f_j (paper eq. 1, A.1 Mechanisms): values of the parents -> signal."""
+    """A structural equation f_j (paper eq. 1, A.1 Mechanisms): values of the parents -> signal.
+
+    Attributes:
+        tag: The name under which the paper scores the family; its own name, where it says nothing else.
+    """
 
     kind: ClassVar[Kind] = "mechanism"
+    tag: ClassVar[str]
+
+    def __init_subclass__(cls, family: str | None = None, tag: str | None = None, **kwargs):
+        super().__init_subclass__(family=family, **kwargs)
+        if family is not None:
+            cls.tag = tag or family
 
     @classmethod
     def prior(cls, rng: np.random.Generator, parents: Sequence[str]) -> dict[str, Any]:
@@ -195,9 +210,14 @@ class Noise(Component):
 
 
 class Root(Component):
-    """The distribution of a node without parents (paper A.1 Root distributions), as a quantile function."""
+    """The distribution of a node without parents (paper A.1 Root distributions), as a quantile function.
+
+    Attributes:
+        value_kind: What its values are, as the `kind` of a node in a spec says it.
+    """
 
     kind: ClassVar[Kind] = "root"
+    value_kind: ClassVar[ValueKind] = "continuous"
 
     @classmethod
     def prior(cls, rng: np.random.Generator) -> dict[str, Any]:
@@ -223,6 +243,12 @@ def layout(cls: type[Component]) -> dict[str, tuple[tuple[str, ...], float]]:
     }
 
 
+def _as_array(value: Any, choices: tuple[str, ...] | None) -> np.ndarray:
+    if choices is None:
+        return np.asarray(value, np.float64)
+    return np.vectorize(choices.index, otypes=[np.int32])(value)
+
+
 def _check_dimensions(cls: type[Component], arrays: Mapping[str, np.ndarray], parents: Sequence[str]) -> None:
     length, source = {"parents": len(parents)}, {"parents": f"one per parent: {', '.join(parents)}"}
     for field, (dims, _) in layout(cls).items():
@@ -237,10 +263,11 @@ def _check_dimensions(cls: type[Component], arrays: Mapping[str, np.ndarray], pa
 def _derive_parameters(cls: type[Component]) -> type[Parameters]:
     fields: dict[str, Any] = {"family": (Literal[cls.family], ...)}
     for f in dataclasses.fields(cls):
-        kind = Annotated[Number, Field(**f.metadata["bounds"])]
+        choices = f.metadata["choices"]
+        kind: Any = Literal[choices] if choices else Annotated[Number, Field(**f.metadata["bounds"])]
         for _ in layout(cls)[f.name][0]:
             kind = Annotated[tuple[kind, ...], Strict(False)]  # JSON has lists where we keep tuples
-        fields[f.name] = (kind, Field(description=f.metadata["doc"]))
+        fields[f.name] = (kind, Field(f.metadata["default"], description=f.metadata["doc"]))
     return create_model(f"{cls.__name__}Parameters", __base__=Parameters, __doc__=cls.__doc__, **fields)
 
 

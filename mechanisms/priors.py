@@ -10,6 +10,8 @@ WEIGHT_SCALE = 0.8
 WEIGHT_MAGNITUDE = (0.5, 1.5)
 #: Bias of linear mechanisms (paper A.1, Linear additive).
 BIAS = (-0.5, 0.5)
+#: Powers and products compress their inputs beyond this: where the paper clips exponential inputs (A.1).
+INPUT_LIMIT = 3.0
 
 
 def signed_weights(rng: np.random.Generator, k: int, scale: float = WEIGHT_SCALE) -> list[float]:

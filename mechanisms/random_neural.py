@@ -13,7 +13,7 @@ INPUT_SCALE, OUTPUT_SCALE = 1.5, 1.5  # the paper gives the width only
 HIDDEN_BIAS = (-1.0, 1.0)
 
 
-class RandomNeural(Mechanism, family="random_neural"):
+class RandomNeural(Mechanism, family="random_neural", tag="neural_random"):
     """f(x) = output . tanh(input x + hidden_bias) + bias.
 
     Prior (paper A.1): 3-8 hidden units; normal weights scaled by the square root of the fan-in.

@@ -1,10 +1,58 @@
 """All families that ship with the package: importing this module registers them. A new family is one line here."""
 
-from mechanisms import formula, linear_additive, piecewise_threshold, random_neural, rff_gp  # noqa: F401
+from mechanisms import (  # noqa: F401
+    activation_additive,
+    aggregation_nonlinearity,
+    discrete_assignment,
+    exp_log,
+    formula,
+    linear_additive,
+    linear_interaction,
+    mixture_regime,
+    multiplicative_product,
+    piecewise_threshold,
+    polynomial_power,
+    random_function_product,
+    random_neural,
+    rational_ratio,
+    rff_gp,
+    saturation_clip,
+    tree_based,
+    trig_periodic,
+)
 from mechanisms.base import REGISTRY, Component, Kind
-from mechanisms.noise import gaussian, heteroskedastic, laplace, none, uniform  # noqa: F401
-from mechanisms.roots import bernoulli, lognormal  # noqa: F401
+from mechanisms.noise import (  # noqa: F401
+    beta,
+    censored,
+    exponential,
+    gaussian,
+    gumbel,
+    heteroskedastic,
+    laplace,
+    mixture_outlier,
+    multiplicative_lognormal,
+    none,
+    quantized,
+    rff_heteroskedastic,
+    student_t,
+    target_r2_gaussian,
+    uniform,
+)
+from mechanisms.roots import (  # noqa: F401
+    bernoulli,
+    gamma,
+    lognormal,
+    mixture_gaussian,
+    multinomial,
+    ordinal,
+    poisson,
+    scaled_beta,
+    truncated_gaussian,
+    zipf,
+)
+from mechanisms.roots import exponential as exponential_root  # noqa: F401
 from mechanisms.roots import gaussian as gaussian_root  # noqa: F401
+from mechanisms.roots import gumbel as gumbel_root  # noqa: F401
 from mechanisms.roots import uniform as uniform_root  # noqa: F401
 
 KINDS: tuple[Kind, ...] = ("mechanism", "noise", "root")

@@ -10,6 +10,8 @@ PROBABILITY = (0.15, 0.85)  # paper A.1, Bernoulli roots
 class BernoulliRoot(Root, family="bernoulli"):
     """1 with the given probability, else 0. Prior: probability in [0.15, 0.85]."""
 
+    value_kind = "binary"
+
     probability: Float[Array, ""] = param("probability of 1", ge=0.0, le=1.0, pad=0.5)
 
     @classmethod

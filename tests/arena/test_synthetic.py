@@ -1,7 +1,6 @@
-"""Random graphs and random specs: filters, ranges, counts and independence of column order."""
+"""Random specs: how families are mixed, reproducibility, sane values."""
 
 import jax
-import networkx as nx
 import numpy as np
 import pytest
 from specs import random_spec
@@ -14,50 +13,6 @@ from mechanisms import registry
 
 FAMILIES = sorted(graphs.FAMILIES)
 SIZES = [10, 20, 30, 50, 100]
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("d", SIZES)
-def test_graphs_pass_the_filters(family, d):
-    rng = np.random.default_rng(d)
-    for cap in graphs.in_degree_caps(d):
-        graph = graphs.FAMILIES[family].sample(rng, d, cap)
-        dag = nx.from_numpy_array(graph, create_using=nx.DiGraph)
-        assert nx.is_directed_acyclic_graph(dag)
-        assert not list(nx.isolates(dag))
-        assert dag.number_of_edges() >= np.ceil(0.8 * d)
-        assert nx.dag_longest_path_length(dag) >= (3 if family == "scale_free" else 2)
-        assert cap is None or graph.sum(0).max() <= cap
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_densities_are_in_range(family):
-    """Mean edge density of candidates lies where the range of densities puts it."""
-    rng, d = np.random.default_rng(0), 60
-    for density in graphs.FAMILIES[family].density:
-        found = [graphs.FAMILIES[family].candidate(rng, d, density).sum() / (d * (d - 1) / 2) for _ in range(30)]
-        assert abs(np.mean(found) - density) < 0.015
-
-
-def test_scale_free_has_hubs():
-    rng = np.random.default_rng(1)
-    top = {
-        name: np.mean([(g + g.T).sum(0).max() for g in (family.candidate(rng, 100, 0.05) for _ in range(20))])
-        for name, family in graphs.FAMILIES.items()
-    }
-    assert top["scale_free"] > 1.8 * top["erdos_renyi"]
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_column_order_says_nothing_about_causal_order(family):
-    rng = np.random.default_rng(2)
-    up = [np.triu(g).sum() / g.sum() for g in (graphs.FAMILIES[family].sample(rng, 20) for _ in range(200))]
-    assert abs(np.mean(up) - 0.5) < 0.03
-
-
-def test_impossible_sizes_are_refused():
-    with pytest.raises(SpecError, match="no valid scale_free graph with 3 variables"):
-        graphs.FAMILIES["scale_free"].sample(np.random.default_rng(0), 3)
 
 
 def bounds(counts, size):

@@ -16,9 +16,21 @@ NAMES = ["a", "b", "c", "d", "e"]
 def draw(kind, family, seed=0, n_parents=3):
     """The class, drawn parameters and parents of one component."""
     cls = registry.families(kind)[family]
-    parents = NAMES[:n_parents] if kind == "mechanism" else []
+    parents = [] if kind == "root" else NAMES[:n_parents]
     prior = cls.prior(np.random.default_rng(seed), *([parents] if kind == "mechanism" else []))
+    if kind == "noise":
+        prior |= calibrated(cls, prior)
     return cls, cls.parameters().model_validate({"family": family, **prior}), parents
+
+
+def calibrated(cls, prior, n=200):
+    """The fields of a noise that its prior leaves out, from a small sample."""
+    if not cls.calibrated:
+        return {}
+    placeholders = {"family": cls.family, **prior, **dict.fromkeys(cls.calibrated, 0.0)}
+    module = cls.from_parameters(cls.parameters().model_validate(placeholders), [])
+    signal, u = jnp.linspace(-1.0, 2.0, n), jnp.roll((jnp.arange(n) + 0.5) / n, n // 3)
+    return dict(zip(cls.calibrated, map(float, module.calibrate(signal, u)), strict=True))
 
 
 def call(component, kind, inputs, u):

@@ -3,8 +3,6 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
-from scipy import stats
 
 from mechanisms import fastmath, registry
 from mechanisms.priors import signed_weights
@@ -83,48 +81,6 @@ def test_fast_cosine_and_its_gradient():
     assert np.abs(np.asarray(fastmath.cos(x)) - np.cos(np.asarray(x, np.float64))).max() < 1e-5
     slope = jax.vmap(jax.grad(fastmath.cos))(x)
     assert np.abs(np.asarray(slope) + np.sin(np.asarray(x, np.float64))).max() < 2e-5
-
-
-@pytest.mark.parametrize(
-    "parameters, reference",
-    [
-        ({"family": "uniform", "low": -1.0, "high": 2.5}, stats.uniform(-1.0, 3.5)),
-        ({"family": "gaussian", "mean": 0.5, "scale": 1.5}, stats.norm(0.5, 1.5)),
-        ({"family": "lognormal", "log_mean": 0.3, "log_scale": 0.6}, stats.lognorm(0.6, scale=np.exp(0.3))),
-        ({"family": "bernoulli", "probability": 0.3}, stats.bernoulli(0.3)),
-    ],
-    ids=lambda value: value["family"] if isinstance(value, dict) else "",
-)
-def test_root_is_the_quantile_function(parameters, reference):
-    values = jax.vmap(component("root", **parameters))(jnp.asarray(U, jnp.float32))
-    np.testing.assert_allclose(values, reference.ppf(U), rtol=2e-3, atol=2e-3)
-
-
-def test_root_families_are_all_checked():
-    assert set(registry.families("root")) == {"uniform", "gaussian", "lognormal", "bernoulli"}
-
-
-@pytest.mark.parametrize(
-    "parameters, reference",
-    [
-        ({"family": "gaussian", "scale": 0.4}, stats.norm(0, 0.4)),
-        ({"family": "uniform", "scale": 0.3}, stats.uniform(-0.3, 0.6)),
-        ({"family": "laplace", "scale": 0.2}, stats.laplace(0, 0.2)),
-        (
-            {"family": "heteroskedastic", "base": 0.1, "slope": 0.2},
-            stats.norm(0, 0.1 + 0.2 / (1 + np.exp(-2.0))),
-        ),
-    ],
-    ids=lambda value: value["family"] if isinstance(value, dict) else "",
-)
-def test_noise_has_its_distribution(parameters, reference):
-    module = component("noise", **parameters)
-    values = jax.vmap(lambda u: module(jnp.float32(-2.0), u, jnp.zeros(3)))(jnp.asarray(U, jnp.float32))
-    np.testing.assert_allclose(np.asarray(values) + 2.0, reference.ppf(U), rtol=2e-3, atol=1e-3)
-
-
-def test_no_noise_is_the_signal():
-    assert component("noise", family="none")(jnp.float32(1.25), jnp.float32(0.9), jnp.zeros(3)) == 1.25
 
 
 def test_weights_stay_in_their_range():

@@ -1,4 +1,4 @@
-"""Random DAGs: graph families, in-degree caps and validity filters (paper A.1, Graph structure)."""
+"""What graph families share: densities that can pass, in-degree caps, validity filters (paper A.1, A.2)."""
 
 import abc
 import math
@@ -6,7 +6,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from arena.dag import depth
 from arena.errors import SpecError
 
 MAX_TRIES = 20_000
@@ -27,7 +26,10 @@ class GraphFamily(abc.ABC):
 
     @abc.abstractmethod
     def candidate(self, rng: np.random.Generator, d: int, density: float) -> np.ndarray:
-        """`[d, d]` bool, strictly upper triangular: columns stand in causal order."""
+        """`[d, d]` bool, strictly upper triangular: columns stand in causal order.
+
+        It has `draw.edge_count(d, density)` edges, or those of the skeleton that makes the family, if more.
+        """
 
     def sample(self, rng: np.random.Generator, d: int, max_in_degree: int | None = None) -> np.ndarray:
         """A valid DAG.
@@ -43,8 +45,9 @@ class GraphFamily(abc.ABC):
         Raises:
             SpecError: If no candidate passes the filters, which happens for very small d.
         """
+        low, high = self.density_range(d)
         for _ in range(MAX_TRIES):
-            graph = self.candidate(rng, d, rng.uniform(*self.density))
+            graph = self.candidate(rng, d, rng.uniform(low, high))
             if max_in_degree is not None:
                 _cap_in_degree(rng, graph, max_in_degree)
             if is_valid(graph, self.min_depth):
@@ -54,38 +57,14 @@ class GraphFamily(abc.ABC):
                 return shuffled
         raise SpecError(f"no valid {self.name} graph with {d} variables in {MAX_TRIES} tries; use more variables")
 
+    def density_range(self, d: int) -> tuple[float, float]:
+        """The part of `density` that asks for ceil(0.8 d) edges or more: the rest could only be rejected.
 
-class ErdosRenyi(GraphFamily):
-    """Every pair in a random order is an edge with the same probability; density 0.05-0.25."""
-
-    name, density, min_depth = "erdos_renyi", (0.05, 0.25), 2
-
-    def candidate(self, rng, d, density):
-        return np.triu(rng.random((d, d)) < density, k=1)
-
-
-class ScaleFree(GraphFamily):
-    """A preferential-attachment skeleton, oriented by a random order; density 0.04-0.22."""
-
-    name, density, min_depth = "scale_free", (0.04, 0.22), 3
-
-    def candidate(self, rng, d, density):
-        mean_edges = max(1.0, density * (d - 1) / 2)  # of each arriving node
-        skeleton = np.zeros((d, d), bool)
-        degree = np.zeros(d)
-        degree[0] = 1.0
-        for node in range(1, d):
-            whole, part = divmod(mean_edges, 1.0)
-            edges = min(node, int(whole) + (rng.random() < part))
-            old = rng.choice(node, size=edges, replace=False, p=degree[:node] / degree[:node].sum())
-            skeleton[node, old] = skeleton[old, node] = True
-            degree[old] += 1
-            degree[node] += edges
-        order = rng.permutation(d)
-        return np.triu(skeleton[np.ix_(order, order)], k=1)
-
-
-FAMILIES: dict[str, GraphFamily] = {family.name: family for family in (ErdosRenyi(), ScaleFree())}
+        Where the whole range is too sparse (chains and trees of ten variables) it ends at the d - 1 edges of a tree.
+        """
+        pairs = max(1, d * (d - 1) / 2)
+        low = max(self.density[0], (_min_edges(d) - 0.5) / pairs)
+        return low, max(low, self.density[1], (d - 1) / pairs)
 
 
 def in_degree_caps(d: int) -> tuple[int | None, ...]:
@@ -94,13 +73,23 @@ def in_degree_caps(d: int) -> tuple[int | None, ...]:
 
 
 def is_valid(graph: np.ndarray, min_depth: int) -> bool:
-    """No isolated variable, enough depth, at least ceil(0.8 d) edges (paper A.1); `graph` in causal order."""
-    d = len(graph)
+    """No isolated variable, enough depth, at least ceil(0.8 d) edges (paper A.1)."""
     connected = graph.any(axis=0) | graph.any(axis=1)
-    return bool(connected.all()) and int(graph.sum()) >= math.ceil(0.8 * d) and depth(graph) >= min_depth
+    if not connected.all() or graph.sum() < _min_edges(len(graph)):
+        return False
+    ends = np.ones(len(graph), bool)  # of directed paths with 0, 1, ... edges
+    for _ in range(min_depth):
+        ends = graph[ends].any(axis=0)
+    return bool(ends.any())
+
+
+def _min_edges(d: int) -> int:
+    return math.ceil(0.8 * d)
 
 
 def _cap_in_degree(rng: np.random.Generator, graph: np.ndarray, cap: int) -> None:
-    for j in np.flatnonzero(graph.sum(axis=0) > cap):
-        parents = np.flatnonzero(graph[:, j])
-        graph[rng.choice(parents, size=len(parents) - cap, replace=False), j] = False
+    """Every node with more than `cap` parents keeps a random `cap` of them."""
+    over = np.flatnonzero(graph.sum(axis=0) > cap)
+    if len(over):
+        keys = np.where(graph[:, over], rng.random((len(graph), len(over))), 2.0)
+        graph[:, over] = keys <= np.partition(keys, cap - 1, axis=0)[cap - 1]

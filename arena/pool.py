@@ -1,0 +1,407 @@
+"""`Pool`: many different SCMs in one compiled program, however many there are and whatever their graphs.
+
+All SCMs of a pool share their banks: every node of a family lies in one bank, tables say which slot is whose. The
+program loops over the nodes of one SCM up to a bound that is data, so that SCMs of different sizes share it too. It
+computes, in one go, n plain units and m units that are copies of some of those under interventions of their own.
+"""
+
+import collections
+import concurrent.futures
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float, Int, Key
+
+from arena.blocks import RootBlock
+from arena.compiler import BankKey
+from arena.errors import SpecError
+from arena.scm import SCM, SECOND_NOISE, intervened, slot_of, uniform
+from mechanisms.base import Array, Component, layout, standard_normal
+
+#: `map` runs one SCM after another, so that a switch runs one branch; `vmap` runs all at once, every branch of it.
+Strategy = Literal["auto", "map", "vmap"]
+#: Variables are padded to the first of these that is enough, and beyond the last to a multiple of it.
+SIZES = (30, 100)
+#: At most this many SCMs, and this many values, in one call of the compiled program.
+CHUNK_SCMS, CHUNK_VALUES = 64, 16_000_000
+
+
+class Edits(NamedTuple):
+    """Interventions on m units of one SCM, which are copies of plain units.
+
+    Attributes:
+        units: `[m]`, which plain unit each is a copy of.
+        gain, offset: `[m, d]`, value -> gain * value + offset; 1 and 0 where nothing is done.
+        strength: `[m, d]`, what the structural signal is multiplied by; 1 where nothing is done.
+    """
+
+    units: np.ndarray
+    gain: np.ndarray
+    offset: np.ndarray
+    strength: np.ndarray
+
+
+class Tables(eqx.Module):
+    """What tells one SCM from another, for `B` of them; see `SCM` for each."""
+
+    d: Int[Array, "B"]
+    order: Int[Array, "B d"]
+    parents: Int[Array, "B d k"]
+    mechanism: Int[Array, "B d 2"]
+    noise: Int[Array, "B d 2"]
+    strength: Float[Array, "B d"]
+    center: Float[Array, "B d"]
+    scale: Float[Array, "B d"]
+    extra: Float[Array, "B d"]
+    gain: Float[Array, "B d"]
+    offset: Float[Array, "B d"]
+    member: Any  # [B, d] bool, the columns of the root block
+    mix: Float[Array, "B d d"]
+    ball: Any  # [B] bool
+
+
+Banks = tuple[tuple[Component, ...], tuple[Component, ...]]
+
+
+class Pool:
+    """SCMs to be sampled together.
+
+    Args:
+        scms: SCMs of any sizes and families, without interventions that differ between rows.
+
+    Raises:
+        SpecError: If an SCM has interventions that differ between rows; give those as `Edits`.
+    """
+
+    def __init__(self, scms: Sequence[SCM]):
+        self.scms = list(scms)
+        groups: dict[tuple[int, int], list[int]] = collections.defaultdict(list)
+        for i, scm in enumerate(self.scms):
+            if scm.gain.ndim == 2 or scm.strength.ndim == 2:
+                raise SpecError(f"SCM {i} is edited row by row; a pool takes such edits as `Edits`")
+            groups[_size(scm.d), scm.parents.shape[1]].append(i)
+        self._place = {i: (key, row) for key, members in groups.items() for row, i in enumerate(members)}
+        self._groups = {key: _stack([self.scms[i] for i in members], *key) for key, members in groups.items()}
+
+    def draw(
+        self,
+        which: Sequence[int],
+        keys: Key[Array, " B"],
+        n: int,
+        edits: Sequence[Edits] | None = None,
+        *,
+        strategy: Strategy = "auto",
+        jobs: int | None = None,
+    ) -> list[np.ndarray]:
+        """Tables of some of the SCMs.
+
+        Args:
+            which: Numbers of SCMs; one may occur several times.
+            keys: A typed key for each.
+            n: Plain units of each.
+            edits: For each, interventions on m further units, the same m for all.
+            strategy: `auto` is `map` on CPU and `vmap` on accelerators (`scripts/bench_generate.py` prints both).
+            jobs: Threads on CPU, one a core when omitted.
+
+        Returns:
+            For each `[d, n + m]`, variables first: the plain units, then the intervened ones.
+        """
+        m = len(edits[0].units) if edits else 0
+
+        def call(group: Any, members: list[int], room: int, d: int) -> list[np.ndarray]:
+            rows = np.array([self._place[which[i]][1] for i in members])
+            changed = _stack_edits([edits[i] for i in members], room, d) if edits else _no_edits(room, d)
+            index = np.resize(rows, room)
+            out = _draw(*group, index, keys[np.resize(members, room)], np.int32(len(members)), changed, n, _chosen(strategy))
+            values = np.asarray(out)
+            return [values[k, : self.scms[which[i]].d] for k, i in enumerate(members)]
+
+        return self._in_chunks(which, n + m, call, jobs)
+
+    def calibrate(self, which: Sequence[int], keys: Key[Array, " B"], n: int, jobs: int | None = None):
+        """What a calibration sample of n units says of every node, and the sample itself.
+
+        Returns:
+            For each SCM a `Calibration`.
+        """
+
+        def call(group: Any, members: list[int], room: int, d: int) -> list["Calibration"]:
+            rows = np.array([self._place[which[i]][1] for i in members])
+            out = _calibrate(*group, np.resize(rows, room), keys[np.resize(members, room)], np.int32(len(members)), n)
+            arrays = [np.asarray(array) for array in out]
+            return [
+                Calibration(*(array[k, : self.scms[which[i]].d] for array in arrays)) for k, i in enumerate(members)
+            ]
+
+        return self._in_chunks(which, n, call, jobs)
+
+    def _in_chunks(self, which: Sequence[int], n: int, call: Callable, jobs: int | None) -> list:
+        """Calls of the compiled programs, each with as many SCMs as fit, side by side in threads."""
+        members: dict[tuple[int, int], list[int]] = collections.defaultdict(list)
+        for i, scm in enumerate(which):
+            members[self._place[scm][0]].append(i)
+        calls = []
+        for key, all_of_group in sorted(members.items()):
+            room = max(1, min(CHUNK_SCMS, CHUNK_VALUES // (n * key[0]), _power_of_two(len(all_of_group))))
+            calls += [(key, all_of_group[start : start + room], room) for start in range(0, len(all_of_group), room)]
+        out: list = [None] * len(which)
+
+        def run(key, chunk, room):
+            for i, result in zip(chunk, call(self._groups[key], chunk, room, key[0]), strict=True):
+                out[i] = result
+
+        threads = (jobs or os.cpu_count() or 1) if jax.default_backend() == "cpu" else 1
+        with concurrent.futures.ThreadPoolExecutor(threads) as pool:
+            list(pool.map(run, *zip(*calls, strict=True))) if calls else None
+        return out
+
+
+class Calibration(NamedTuple):
+    """Of one SCM's nodes, by column, from a sample.
+
+    Attributes:
+        values: `[d, n]`.
+        noise: `[d, 2]`, the values of the noise family's `calibrated` fields, 0 beyond them.
+        center, scale: `[d]`, mean and standard deviation of the value before any internal scaling.
+        response: `[d, k]`, for each parent slot the mean absolute change of the value's signal when that parent takes
+            another unit's value, over the value's standard deviation.
+    """
+
+    values: np.ndarray
+    noise: np.ndarray
+    center: np.ndarray
+    scale: np.ndarray
+    response: np.ndarray
+
+
+def _size(d: int) -> int:
+    return next((size for size in SIZES if d <= size), -(-d // SIZES[-1]) * SIZES[-1])
+
+
+def _stack(scms: Sequence[SCM], d: int, width: int) -> tuple[Tables, Banks]:
+    """The tables and shared banks of a group.
+
+    What a node computes does not depend on what it is stacked with: only its place in a bank changes.
+    """
+    count, dtype = len(scms), scms[0].gain.dtype
+    zeros = lambda *shape, kind=dtype: np.zeros((count, *shape), kind)  # noqa: E731
+    table = Tables(
+        d=np.array([scm.d for scm in scms], np.int32), order=zeros(d, kind=np.int32),
+        parents=np.full((count, d, width), d, np.int32), mechanism=zeros(d, 2, kind=np.int32),
+        noise=zeros(d, 2, kind=np.int32), strength=zeros(d) + 1, center=zeros(d), scale=zeros(d) + 1, extra=zeros(d),
+        gain=zeros(d) + 1, offset=zeros(d), member=zeros(d, kind=bool), mix=zeros(d, d), ball=zeros(kind=bool),
+    )  # fmt: skip
+    members: dict[BankKey, list[Component]] = collections.defaultdict(list)
+    for scm in scms:
+        for bank in (*scm.mechanisms, *scm.noises):
+            members[_key_of(bank)].append(bank)
+    keys = [sorted(key for key in members if (key[0] == "mechanism") == first) for first in (True, False)]
+    used: collections.Counter[BankKey] = collections.Counter()
+
+    for i, scm in enumerate(scms):
+        own = scm.d
+        table.order[i, :own] = scm.order
+        table.parents[i, :own] = np.where(np.asarray(scm.parents) == own, d, scm.parents)
+        for field in ("strength", "center", "scale", "gain", "offset"):
+            getattr(table, field)[i, :own] = getattr(scm, field)
+        if scm.extra is not None:
+            table.extra[i, :own] = scm.extra
+        if scm.block is not None:
+            table.member[i, :own], table.mix[i, :own, :own] = scm.block.member, scm.block.mix
+            table.ball[i] = scm.block.ball
+        for banks, numbers, target, source in (
+            (scm.mechanisms, keys[0], table.mechanism, scm.mechanism),
+            (scm.noises, keys[1], table.noise, scm.noise),
+        ):
+            base = []
+            for bank in banks:
+                key = _key_of(bank)
+                base.append((numbers.index(key), used[key]))
+                used[key] += _n_slots(bank)
+            base.append((len(numbers), 0))  # the bank of roots, which has no equation
+            number, start = np.asarray(base, np.int32).T
+            bank, slot = np.asarray(source).T
+            target[i, :own, 0], target[i, :own, 1] = number[bank], start[bank] + slot
+
+    banks = tuple(tuple(_concatenate(members[key]) for key in keys[k]) for k in (0, 1))
+    return jax.device_put((table, (banks[0], banks[1])))
+
+
+def _concatenate(banks: Sequence[Component]) -> Component:
+    """One bank after another, with room up to a power of two, so that other pools are likely to share the program."""
+
+    def concatenate(*leaves):
+        total = sum(len(leaf) for leaf in leaves)
+        out = np.zeros((_power_of_two(total), *leaves[0].shape[1:]), leaves[0].dtype)
+        np.concatenate(leaves, out=out[:total])
+        return out
+
+    return jax.tree.map(concatenate, *banks)
+
+
+def _key_of(bank: Component) -> BankKey:
+    sizes = {}
+    for field, (dims, _) in layout(type(bank)).items():
+        sizes.update(zip(dims, getattr(bank, field).shape[1:], strict=True))
+    sizes.pop("parents", None)
+    return (bank.kind, bank.family, tuple(sorted(sizes.items())))
+
+
+def _n_slots(bank: Component) -> int:
+    leaves = jax.tree.leaves(bank)
+    return leaves[0].shape[0] if leaves else 0
+
+
+def _no_edits(room: int, d: int) -> Edits:
+    empty = np.zeros((room, d, 0), np.float32)
+    return Edits(np.zeros((room, 0), np.int32), empty, empty, empty)
+
+
+def _stack_edits(edits: Sequence[Edits], room: int, d: int) -> Edits:
+    """`[room, d, m]` tables, variables first."""
+    m = len(edits[0].units)
+    units = np.zeros((room, m), np.int32)
+    tables = [np.full((room, d, m), plain, np.float32) for plain in (1.0, 0.0, 1.0)]
+    for i, edit in enumerate(edits):
+        units[i] = edit.units
+        for table, rows in zip(tables, (edit.gain, edit.offset, edit.strength), strict=True):
+            table[i, : rows.shape[1]] = rows.T
+    return Edits(units, *tables)
+
+
+def _chosen(strategy: Strategy) -> str:
+    return ("map" if jax.default_backend() == "cpu" else "vmap") if strategy == "auto" else strategy
+
+
+def _power_of_two(count: int) -> int:
+    return 1 << max(0, count - 1).bit_length()
+
+
+@eqx.filter_jit
+def _draw(tables: Tables, banks: Banks, index, keys, count, edits: Edits, n: int, strategy: str):
+    def one(i, key, edit):
+        table = jax.tree.map(lambda leaf: leaf[i], tables)
+        return _evaluate(table, banks, key, n, edit)[0]
+
+    d, m = tables.order.shape[1], edits.units.shape[1]
+    if strategy == "vmap":
+        return jax.vmap(one)(jnp.asarray(index), keys, edits)
+
+    def body(k, out):
+        return out.at[k].set(one(jnp.asarray(index)[k], keys[k], jax.tree.map(lambda leaf: jnp.asarray(leaf)[k], edits)))
+
+    # A loop up to `count`, not a map over all: the rest of the room costs nothing.
+    return jax.lax.fori_loop(0, count, body, jnp.zeros((len(index), d, n + m), tables.gain.dtype))
+
+
+@eqx.filter_jit
+def _calibrate(tables: Tables, banks: Banks, index, keys, count, n: int):
+    d, k = tables.parents.shape[1:]
+    none = jax.tree.map(lambda leaf: jnp.asarray(leaf)[0], _no_edits(1, d))
+    shapes = ((d, n), (d, 2), (d,), (d,), (d, k))
+
+    def body(i, out):
+        table = jax.tree.map(lambda leaf: leaf[jnp.asarray(index)[i]], tables)
+        found = _evaluate(table, banks, keys[i], n, none, calibrate=True)
+        return tuple(array.at[i].set(value) for array, value in zip(out, found, strict=True))
+
+    empty = tuple(jnp.zeros((len(index), *shape), tables.gain.dtype) for shape in shapes)
+    return jax.lax.fori_loop(0, count, body, empty)
+
+
+def _evaluate(table: Tables, banks: Banks, key, n: int, edits: Edits, calibrate: bool = False) -> tuple[Array, ...]:
+    """One SCM: values `[d, n + m]`, and with `calibrate` the other entries of `Calibration`."""
+    mechanisms, noises = banks
+    d, width = table.parents.shape
+    dtype, m = table.gain.dtype, edits.units.shape[0]
+    draw = lambda j: uniform(jax.random.fold_in(key, j), n, dtype)  # noqa: E731
+    with_copies = lambda row: jnp.concatenate([row, row[edits.units]]) if m else row  # noqa: E731
+    scm = SCM((), table.order, table.parents, table.mechanism, table.noise, mechanisms, noises, table.strength,
+              table.center, table.scale, None, None, table.gain, table.offset)  # fmt: skip
+    block = RootBlock(table.member, table.mix, table.ball)
+    joint = jax.lax.cond(
+        table.member.any(), lambda: block(jax.vmap(draw)(jnp.arange(d))), lambda: jnp.zeros((d, n), dtype)
+    )
+    noisy = table.extra.any()
+
+    def step(i, state):
+        x, found = state
+        j, columns = table.order[i], x[table.parents[i]]
+        u = with_copies(jax.lax.cond(table.member[j], lambda: joint[j], lambda: draw(j)))
+        strength, gain, offset = table.strength[j], table.gain[j], table.offset[j]
+        if m:
+            plain = lambda value, rows: jnp.concatenate([jnp.full(n, value), rows])  # noqa: E731
+            strength = plain(strength, strength * edits.strength[j])
+            offset = plain(offset, edits.gain[j] * offset + edits.offset[j])
+            gain = plain(gain, gain * edits.gain[j])
+        signal = strength * scm.signal(table.mechanism[i], columns)
+        if calibrate:
+            fields = _calibrated(noises, table.noise[i], signal, u)
+            value = _disturbed_as(noises, table.noise[i], fields, signal, u, columns)
+        else:
+            value = scm.disturbed(table.noise[i], signal, u, columns)
+        second = lambda: value + table.extra[j] * with_copies(standard_normal(draw(j + SECOND_NOISE)))  # noqa: E731
+        value = jax.lax.cond(noisy, second, lambda: value)
+        if calibrate:
+            center, deviation = jnp.mean(value), jnp.std(value)
+            internal = table.scale[j] == 0  # asks for the scaling that this sample gives
+            scale = jnp.where(internal, jnp.maximum(deviation, 1e-12), table.scale[j])
+            shifted = jnp.where(internal, value - center, value - table.center[j])
+            response = _response(scm, table.mechanism[i], columns, signal, strength, deviation)
+            found = tuple(
+                array.at[j].set(entry) for array, entry in zip(found, (fields, center, deviation, response), strict=True)
+            )
+            value = shifted / scale
+        else:
+            value = (value - table.center[j]) / table.scale[j]
+        return x.at[j].set(intervened(value, gain, offset)), found
+
+    empty = tuple(jnp.zeros(shape, dtype) for shape in ((d, 2), (d,), (d,), (d, width))) if calibrate else ()
+    x, found = jax.lax.fori_loop(0, table.d, step, (jnp.zeros((d + 1, n + m), dtype), empty))
+    return (x[:d], *found)
+
+
+def _calibrated(noises: tuple[Component, ...], noise, signal, u) -> Float[Array, "2"]:
+    """The calibrated fields of one node's noise, padded to two."""
+
+    def of(bank):
+        def found(slot):
+            fields = slot_of(bank, slot).calibrate(signal, u) if bank.kind == "noise" else ()
+            return jnp.stack([*fields, *[jnp.zeros((), signal.dtype)] * (2 - len(fields))])
+
+        return found
+
+    return jax.lax.switch(noise[0], [*map(of, noises)], noise[1])
+
+
+def _disturbed_as(noises: tuple[Component, ...], noise, fields, signal, u, columns) -> Float[Array, " n"]:
+    """As `SCM.disturbed`, with these calibrated fields."""
+
+    def of(bank):
+        def value(slot):
+            component = slot_of(bank, slot)
+            if bank.kind == "root":
+                return jax.vmap(component)(u)
+            names = component.calibrated
+            if names:
+                component = eqx.tree_at(lambda c: [getattr(c, f) for f in names], component, [*fields[: len(names)]])
+            return jax.vmap(component, in_axes=(0, 0, 1))(signal, u, columns)
+
+        return value
+
+    return jax.lax.switch(noise[0], [*map(of, noises)], noise[1])
+
+
+def _response(scm: SCM, mechanism, columns, signal, strength, deviation) -> Float[Array, " k"]:
+    """How much the signal moves, on average, when one parent takes another unit's value; in units of the value's SD."""
+
+    def moved(k):
+        other = columns.at[k].set(jnp.roll(columns[k], columns.shape[1] // 2))
+        return jnp.mean(jnp.abs(strength * scm.signal(mechanism, other) - signal))
+
+    return jax.lax.map(moved, jnp.arange(columns.shape[0])) / jnp.maximum(deviation, 1e-12)

@@ -18,7 +18,7 @@ _HOME = {
     "RunError": "arena.errors",
     "SCM": "arena.scm",
     "SCMSpec": "arena.spec",
-    "Selection": "eval.launch",
+    "Selection": "arena.selection",
     "SourceError": "arena.errors",
     "SpecError": "arena.errors",
     "adjacency": "arena.sampling",
@@ -60,5 +60,6 @@ if TYPE_CHECKING:
     from arena.interventions import ate, counterfactual, do, expectation, shift, soft
     from arena.sampling import adjacency, sample, sample_batch
     from arena.scm import SCM
+    from arena.selection import Selection
     from arena.spec import NodeSpec, SCMSpec, json_schema
-    from eval.launch import Selection, run
+    from eval.launch import run

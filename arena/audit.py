@@ -16,7 +16,7 @@ from arena import quality
 from arena.dag import depth, find_cycle
 from arena.dataset import Dataset, Split
 from arena.errors import DataError, SourceError
-from arena.files import StoredScenario, is_scenario, open_scenario
+from arena.files import StoredScenario, is_scenario, lost_its_manifest, open_scenario
 from arena.quality import Verdict
 
 MIN_EDGES_PER_NODE = 0.8
@@ -187,9 +187,9 @@ def _listed(names: tuple[str, ...], index: np.ndarray | list[int]) -> str:
 
 
 def _scenario_folders(folder: Path) -> Iterator[Path]:
-    if is_scenario(folder):
+    if is_scenario(folder) or lost_its_manifest(folder):
         yield folder
     elif folder.is_dir():
         for child in sorted(folder.iterdir()):
-            if child.is_dir() and not child.name.startswith("."):
+            if child.is_dir() and not child.is_symlink() and not child.name.startswith("."):
                 yield from _scenario_folders(child)

@@ -4,10 +4,13 @@ Exit codes: 0 done; 1 the input is wrong, one line says how; 2 the arguments are
 found is bad (a failed audit, a run without a single score); 130 interrupted.
 """
 
+import contextlib
+import signal
 import sys
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -44,7 +47,7 @@ def demo(
     _execute(sources, DEMO_METHODS, out, jobs=jobs, timeout=120.0)
     _report(out, "table", None)
     if absent:
-        _say(f"[dim]Without real data: {absent}[/dim]")
+        _say(f"Without real data: {absent}", "dim")
 
 
 @app.command()
@@ -60,12 +63,11 @@ def generate(
 ) -> None:
     """Write a suite, or a part of it, as scenario directories."""
     from arena.generate import generate as write
+    from arena.selection import Selection
 
-    with _progress("scenarios") as bar:
-        paths = write(
-            suite, out, families=_split(families), max_d=max_d, limit=limit, replicates=replicates, seed=seed,
-            jobs=jobs, progress=lambda event: bar(event.done, event.total, event.id),
-        )  # fmt: skip
+    select = Selection(_split(families), max_d, limit, replicates, seed)
+    with _interruptible() as check, _progress("scenarios", check) as bar:
+        paths = write(suite, out, select, jobs=jobs, progress=lambda event: bar(event.done, event.total, event.id))
     _say(f"{len(paths)} scenarios in {out}")
 
 
@@ -89,11 +91,15 @@ def run(
     retry: Annotated[bool, typer.Option("--retry", help="Also do again what did not complete.")] = False,
 ) -> None:
     """Run methods in isolated workers and keep every result; print the leaderboard."""
-    from arena.errors import SourceError
-    from eval.launch import Selection
+    import math
+
+    from arena.errors import RunError, SourceError
+    from arena.selection import Selection
 
     if (source is None) == (suite is None):
         raise SourceError("say what to run on: a source, or --suite NAME, and not both")
+    if not math.isfinite(memory):
+        raise RunError(f"memory is {memory} GiB; it must be a finite number")
     select = Selection(_split(families), max_d, limit, replicates, seed)
     what = str(source or suite)
     _execute([what], methods, out, select=select, splits=_split(split) or [], timeout=timeout,
@@ -103,7 +109,7 @@ def run(
         from arena.sources import absent
 
         for name, reason in absent(source).items():
-            _say(f"[yellow]absent[/yellow] {name}: {reason}")
+            _say(f"absent {name}: {reason}", "yellow")
     _say(f"Results: {out}   Page: arena report {out}")
     if not (result.rows()["status"] == "completed").any():
         raise typer.Exit(EXIT_BAD_RESULT)
@@ -138,7 +144,7 @@ def methods(json: Json = False) -> None:
     _print_table(columns, rows)
     for method in found:
         if method["reason"]:
-            _say(f"[yellow]{method['name']}[/yellow]: {method['reason']}")
+            _say(f"{method['name']}: {method['reason']}", "yellow")
 
 
 @app.command()
@@ -179,20 +185,51 @@ def main() -> None:
     try:
         app()
     except ArenaError as error:
-        print(f"error: {error}", file=sys.stderr)
-        raise SystemExit(EXIT_ERROR) from None
-    except KeyboardInterrupt:
-        print("interrupted; the same command goes on from here", file=sys.stderr)
-        raise SystemExit(EXIT_INTERRUPTED) from None
+        _fail(str(error))
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
         sys.stderr.close()
         raise SystemExit(0) from None
+    except OSError as error:  # a full disk, a folder that may not be written
+        _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+
+
+def _fail(message: str) -> NoReturn:
+    print(f"error: {message}", file=sys.stderr)
+    raise SystemExit(EXIT_ERROR)
+
+
+@contextlib.contextmanager
+def _interruptible() -> Iterator[Callable[[], None]]:
+    """Say what an interrupt leaves; whatever calls us would pass it on without a word.
+
+    Yields a function that raises KeyboardInterrupt if one came and was lost: Python drops exceptions that are raised
+    while it collects garbage.
+    """
+    came: list[int] = []
+
+    def note(signum: int, frame: Any) -> NoReturn:
+        came.append(signum)
+        raise KeyboardInterrupt
+
+    def check() -> None:
+        if came:
+            raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield check
+        check()
+    except KeyboardInterrupt:
+        print("interrupted; the same command goes on from here", file=sys.stderr)
+        raise typer.Exit(EXIT_INTERRUPTED) from None
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _execute(sources: list[str], methods: str, out: Path, **options: Any) -> None:
     from eval.launch import run as launch
 
-    with _progress("scenarios") as made, _progress("fits") as fitted:
+    with _interruptible() as check, _progress("scenarios", check) as made, _progress("fits", check) as fitted:
 
         def after_fit(event: Any) -> None:
             row = event.row
@@ -220,8 +257,9 @@ def _report(run: Path, format: str, out: Path | None) -> None:
 
     if format not in ("table", "csv", "md", "json"):
         raise RunError(f"unknown format '{format}'; formats are table, csv, md, json")
-    result = Run.open(run)
-    page = reports.write_html(result, (out or run) / "report.html")
+    result, folder = Run.open(run), out or run
+    folder.mkdir(parents=True, exist_ok=True)
+    page = reports.write_html(result, folder / "report.html")
     if format == "table":
         _print_board(run)
     else:
@@ -248,9 +286,9 @@ def _console(stderr: bool = False) -> Any:
     return console
 
 
-def _say(text: str) -> None:
+def _say(text: str, style: str = "") -> None:
     """A remark for the person; standard output is kept for results."""
-    _console(stderr=True).print(text, soft_wrap=True)
+    _console(stderr=True).print(text, style=style, soft_wrap=True, markup=False)
 
 
 def _print_json(value: Any) -> None:
@@ -275,13 +313,15 @@ class _progress:  # noqa: N801  (used like a function)
 
     SECONDS_BETWEEN_LINES = 15.0
 
-    def __init__(self, unit: str):
+    def __init__(self, unit: str, check: Callable[[], None]):
+        self.check = check
         self.unit, self.bar, self.began, self.said, self.first = unit, None, time.monotonic(), time.monotonic(), 0
 
     def __enter__(self) -> "_progress":
         return self
 
     def __call__(self, done: int, total: int, note: str) -> None:
+        self.check()
         now = time.monotonic()
         if self.bar is None:
             self.bar, self.began, self.first = self._start(total, done), now, done
@@ -297,7 +337,7 @@ class _progress:  # noqa: N801  (used like a function)
 
         console, text = _console(stderr=True), progress.TextColumn
         columns = (progress.BarColumn(30), progress.MofNCompleteColumn(), text(self.unit), text("{task.fields[rate]}"),
-                   progress.TimeRemainingColumn(), text("[dim]{task.fields[note]}"))  # fmt: skip
+                   progress.TimeRemainingColumn(), text("{task.fields[note]}", style="dim", markup=False))  # fmt: skip
         bar = progress.Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
         bar.add_task(self.unit, total=total, completed=done, rate="", note="")
         bar.start()

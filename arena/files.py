@@ -254,6 +254,13 @@ def is_scenario(path: str | os.PathLike[str]) -> bool:
     return not folder.name.endswith(_PARTIAL) and (folder / MANIFEST).is_file()
 
 
+def lost_its_manifest(path: str | os.PathLike[str]) -> bool:
+    """Whether `path` has the files of a scenario directory but no manifest."""
+    folder = Path(path)
+    rest = any((folder / name).exists() for name in ("adjacency.csv", "spec.json", "replicate_0"))
+    return rest and not (folder / MANIFEST).exists()
+
+
 def _table(replicate: int, split: Split) -> str:
     return f"replicate_{replicate}/{split}.parquet"
 

@@ -13,10 +13,10 @@ import numpy as np
 from arena import __version__, protocols, suites
 from arena.compiler import compile_on_host
 from arena.dataset import Dataset, Split
-from arena.errors import SourceError
 from arena.files import is_scenario, open_scenario, write_scenario
 from arena.interventions import do_rows
 from arena.sampling import sample_values
+from arena.selection import Selection
 from arena.suites import Member, key_of
 from arena.synthetic.sample import generator
 
@@ -36,12 +36,8 @@ class Progress:
 def generate(
     suite: str,
     out: str | os.PathLike,
+    select: Selection | None = None,
     *,
-    families: Sequence[str] | None = None,
-    max_d: int | None = None,
-    limit: int | None = None,
-    replicates: int | None = None,
-    seed: int = 0,
     jobs: int | None = None,
     progress: Callable[[Progress], Any] | None = None,
 ) -> list[Path]:
@@ -53,8 +49,7 @@ def generate(
     Args:
         suite: Its name.
         out: The folder; made if absent.
-        families, max_d, limit, seed: As in `suites.members`.
-        replicates: Tables of each split; the suite's own number when omitted.
+        select: Which part of the suite; how many replicates, if not as many as the suite says.
         jobs: Threads at a time; one a core when omitted.
         progress: Called after each scenario.
 
@@ -64,10 +59,9 @@ def generate(
     Raises:
         SourceError: If there is no such suite, or nothing of it is selected.
     """
-    replicates = suites.get(suite).replicates if replicates is None else replicates
-    selected = suites.members(suite, families=families, max_d=max_d, limit=limit, seed=seed)
-    if not selected:
-        raise SourceError(f"nothing of suite '{suite}' is selected; loosen --families, --max-d or --limit")
+    select = select or Selection()
+    seed, replicates = select.seed, select.replicates or suites.get(suite).replicates
+    selected = suites.members(suite, select)
     paths = {member.id: Path(out) / member.id for member in selected}
     missing = [member for member in selected if not _is_written(paths[member.id], member, seed, replicates)]
     done = len(selected) - len(missing)

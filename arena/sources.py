@@ -10,28 +10,22 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from arena import real
-from arena.errors import SourceError
-from arena.files import StoredScenario, is_scenario, open_scenario
+from arena.errors import DataError, SourceError
+from arena.files import StoredScenario, is_scenario, lost_its_manifest, open_scenario
+from arena.selection import Selection
 from arena.tables import TableScenario, open_table, suggest, table_files
 
 PREFIX = "real:"
 
 
 def scenarios(
-    source: str | os.PathLike[str],
-    *,
-    families: Sequence[str] | None = None,
-    max_d: int | None = None,
-    limit: int | None = None,
-    suites: Sequence[str] = (),
+    source: str | os.PathLike[str], select: Selection | None = None, *, suites: Sequence[str] = ()
 ) -> list[StoredScenario | TableScenario]:
     """The scenarios of a source, sorted by id where it is a folder.
 
     Args:
         source: `real:<name>`, `real` (every public set at hand; `absent` names the rest), or a path.
-        families: Keep these families only.
-        max_d: Keep scenarios of at most this many variables.
-        limit: Keep the first so many, after the other filters.
+        select: Which part of it.
         suites: Names of suites that are resolved elsewhere, for the message when nothing matches.
 
     Returns:
@@ -41,18 +35,15 @@ def scenarios(
         SourceError: If the source is unknown, holds no scenario, two share an id, or the filters leave none.
         DataError: If a scenario found cannot be read.
     """
+    select = select or Selection()
     found = _resolve(os.fspath(source), suites)
-    kept = [
-        scenario
-        for scenario in found
-        if (families is None or scenario.family in families) and (max_d is None or len(scenario.names) <= max_d)
-    ][:limit]
+    kept = select.choose(found, id=lambda s: s.id, family=lambda s: s.family, d=lambda s: len(s.names))
     if not kept:
         present = ", ".join(sorted({scenario.family for scenario in found}))
         smallest = min(len(scenario.names) for scenario in found)
         raise SourceError(
-            f"{source}: none of its {len(found)} scenarios is left by families={families}, max_d={max_d}, "
-            f"limit={limit}; its families are {present}, its smallest scenario has {smallest} variables"
+            f"{source}: none of its {len(found)} scenarios is left by families={select.families}, "
+            f"max_d={select.max_d}; its families are {present}, its smallest scenario has {smallest} variables"
         )
     return kept
 
@@ -90,16 +81,18 @@ def _resolve(source: str, suites: Sequence[str]) -> list[StoredScenario | TableS
 
 
 def _walk(folder: Path, root: Path) -> Iterator[StoredScenario | TableScenario]:
-    """Scenarios in and below a folder. Hidden folders are unfinished writes, or not for us."""
+    """Scenarios in and below a folder. Hidden folders are unfinished writes, or not for us; links are not followed."""
     if is_scenario(folder):
         yield open_scenario(folder)
+    elif lost_its_manifest(folder):
+        raise DataError(f"{folder}: has the files of a scenario and no manifest.json; write it again or remove it")
     elif table_files(folder).keys() & {"data", "graph"}:
         # Half a table is an error rather than something to pass over.
         inner = folder.relative_to(root).as_posix()
         yield open_table(folder, id=None if inner == "." else f"table/{inner}")
     else:
         for child in sorted(folder.iterdir()):
-            if child.is_dir() and not child.name.startswith("."):
+            if child.is_dir() and not child.is_symlink() and not child.name.startswith("."):
                 yield from _walk(child, root)
 
 

@@ -12,6 +12,7 @@ from arena.compiler import compile_on_host
 from arena.errors import SourceError
 from arena.quality import problem
 from arena.sampling import sample_values
+from arena.selection import Selection
 from arena.spec import SCMSpec
 from arena.spec_errors import did_you_mean, listed
 from arena.synthetic.sample import sample_spec
@@ -58,6 +59,9 @@ class Member:
     rejected: int
 
 
+#: What the SCMs of a grid are, and the first part of their ids.
+FAMILY = "synthetic"
+
 MINI = Suite(
     name="mini",
     description="small random SCMs of five mechanism families",
@@ -83,35 +87,21 @@ def get(name: str) -> Suite:
     return SUITES[name]
 
 
-def members(
-    name: str,
-    *,
-    families: Sequence[str] | None = None,
-    max_d: int | None = None,
-    limit: int | None = None,
-    seed: int = 0,
-) -> list[Member]:
+def members(name: str, select: Selection | None = None) -> list[Member]:
     """The SCMs of a suite, or a part of them; the same SCM whatever part is asked for.
 
-    Args:
-        name: The suite.
-        families: Only these SCM families.
-        max_d: Only SCMs with at most so many variables.
-        limit: At most so many, taken evenly: first of each cell, then second of each cell, ...
-        seed: Another seed, other SCMs.
-
     Raises:
-        SourceError: If there is no such suite.
+        SourceError: If there is no such suite, or nothing of it is selected.
     """
-    suite = get(name)
-    if families is not None and "synthetic" not in families:
-        return []
-    cells = [
-        (graph, d, index)
-        for index, d, graph in itertools.product(range(suite.per_cell), suite.dimensions, suite.graphs)
-        if max_d is None or d <= max_d
-    ]
-    return sorted(_draw(suite, cells[:limit], seed), key=lambda member: member.id)
+    suite, select = get(name), select or Selection()
+    cells = itertools.product(suite.graphs, suite.dimensions, range(suite.per_cell))
+    chosen = select.choose(cells, id=lambda cell: _id(*cell), family=lambda cell: FAMILY, d=lambda cell: cell[1])
+    if not chosen:
+        raise SourceError(
+            f"nothing of suite '{name}' is selected by families={select.families}, max_d={select.max_d}; it holds "
+            f"{FAMILY} SCMs with {min(suite.dimensions)} to {max(suite.dimensions)} variables"
+        )
+    return sorted(_draw(suite, chosen, select.seed), key=lambda member: member.id)
 
 
 def _draw(suite: Suite, cells: Sequence[tuple[str, int, int]], seed: int) -> list[Member]:
@@ -124,7 +114,7 @@ def _draw(suite: Suite, cells: Sequence[tuple[str, int, int]], seed: int) -> lis
         good = [problem(values) is None for values in baselines]
         for (graph, d, index), spec, values, ok in zip(waiting, specs, baselines, good, strict=True):
             if ok:
-                done.append(Member(_id(graph, d, index), "synthetic", spec, values, rejected=attempt))
+                done.append(Member(_id(graph, d, index), FAMILY, spec, values, rejected=attempt))
         waiting = [cell for cell, ok in zip(waiting, good, strict=True) if not ok]
         if not waiting:
             return done
@@ -160,4 +150,4 @@ def _candidate(suite: Suite, cell: tuple[str, int, int], seed: int, attempt: int
 
 
 def _id(graph: str, d: int, index: int) -> str:
-    return f"synthetic/{graph}-d{d}-{index:03d}"
+    return f"{FAMILY}/{graph}-d{d}-{index:03d}"

@@ -1,6 +1,5 @@
 """`run` for what a person types: a suite, a public table or a folder, and the names of methods."""
 
-import dataclasses
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -11,28 +10,10 @@ from arena import sources, suites
 from arena.dataset import SPLITS
 from arena.errors import ArenaError, SourceError
 from arena.scenario import Scenario
+from arena.selection import Selection
 from eval import runner
 from eval.plan import check_splits
 from eval.run import Run
-
-
-@dataclasses.dataclass(frozen=True)
-class Selection:
-    """Which part of a source is meant; None is all of it.
-
-    Attributes:
-        families: SCM families.
-        max_d: At most so many variables.
-        limit: At most so many scenarios.
-        replicates: At most so many tables of each split; for a suite, how many are made.
-        seed: Of a suite's SCMs and tables, and of the methods.
-    """
-
-    families: Sequence[str] | None = None
-    max_d: int | None = None
-    limit: int | None = None
-    replicates: int | None = None
-    seed: int = 0
 
 
 def run(
@@ -74,12 +55,10 @@ def scenarios(
     on_generate: Callable[[generation.Progress], Any] | None = None,
 ) -> list[Scenario]:
     """The scenarios of one source; a suite's are made below the folder `data`."""
-    part: dict[str, Any] = {"families": select.families, "max_d": select.max_d, "limit": select.limit}
     if os.fspath(source) not in suites.SUITES:
-        return list(sources.scenarios(source, suites=sorted(suites.SUITES), **part))
+        return list(sources.scenarios(source, select, suites=sorted(suites.SUITES)))
     folder = data / os.fspath(source)
-    more = {"replicates": select.replicates, "seed": select.seed, "progress": on_generate}
-    paths = generation.generate(os.fspath(source), folder, **part, **more)
+    paths = generation.generate(os.fspath(source), folder, select, progress=on_generate)
     return [sources.open_scenario(path) for path in paths]
 
 

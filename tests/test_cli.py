@@ -2,8 +2,10 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -103,6 +105,40 @@ def test_wrong_input_is_one_line_and_exits_1(arguments, words, tmp_path):
 def test_wrong_paths_exit_1(tmp_path):
     assert "run" in arena("report", tmp_path, code=1)
     assert "scenario" in arena("audit", tmp_path, code=1)
+
+
+def test_places_that_cannot_be_written_exit_1(tmp_path):
+    file = tmp_path / "file"
+    file.write_text("")
+    for command in (["generate", "--max-d", 5, "--limit", 1], ["run", "mini", "--methods", "pc", "--max-d", 5]):
+        message = arena(*command, "--out", file / "below", code=1)
+        assert str(file) in message and message.startswith("error: ") and message.count("\n") == 1
+
+
+def test_a_report_makes_its_folder_and_names_it_as_typed(run, tmp_path):
+    out = tmp_path / "new" / "[bold]" / "br[/x]"
+    arena("report", run[0], "--out", out)
+    assert (out / "report.html").is_file()
+    done = subprocess.run([*ARENA, "report", str(run[0]), "--out", str(out)], capture_output=True, text=True)
+    assert str(out / "report.html") in done.stderr
+
+
+def test_an_interrupt_says_how_to_go_on(tmp_path):
+    command = [*ARENA, "run", "mini", "--methods", "gies,pc", "--out", str(tmp_path / "run")]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    store = tmp_path / "run" / "run.sqlite"
+    for _ in range(600):
+        if store.exists() or process.poll() is not None:
+            break
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=60)
+    assert process.returncode == 130, told
+    assert "interrupted; the same command goes on from here" in told
+
+
+def test_infinite_memory_is_refused(tmp_path):
+    assert "finite" in arena("run", "mini", "--methods", "pc", "--memory", "inf", "--out", tmp_path / "x", code=1)
 
 
 def test_wrong_options_exit_2():

@@ -155,3 +155,9 @@ def test_depth():
     assert depth(CHAIN) == 3
     assert depth(np.zeros((3, 3))) == 0
     assert depth(np.triu(np.ones((5, 5)), 1)) == 4
+
+
+def test_a_scenario_that_lost_its_manifest_fails(tmp_path):
+    store(tmp_path / "good")
+    (store(tmp_path / "bad") / "manifest.json").unlink()
+    assert failed(audit(tmp_path)) == {"manifest"}

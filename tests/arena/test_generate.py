@@ -1,5 +1,6 @@
 """Suites on disk: matched splits, reproducible bytes, a part is the same as in the whole, restartable."""
 
+import dataclasses
 import hashlib
 
 import numpy as np
@@ -12,9 +13,11 @@ from arena.audit import audit
 from arena.errors import SourceError
 from arena.files import open_scenario
 from arena.interventions import evaluate
+from arena.selection import Selection
+from arena.sources import scenarios
 from arena.spec import SCMSpec
 
-PART = {"max_d": 5, "limit": 2, "replicates": 2}
+PART = Selection(max_d=5, limit=2, replicates=2)
 
 
 def digests(folder):
@@ -28,7 +31,7 @@ def digests(folder):
 @pytest.fixture(scope="module")
 def pool(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pool")
-    return folder, arena.generate.generate("mini", folder, **PART)
+    return folder, arena.generate.generate("mini", folder, PART)
 
 
 def test_a_part_passes_the_audit(pool):
@@ -78,15 +81,15 @@ def test_stored_tables_are_the_specs(pool):
 
 def test_same_bytes_again_and_in_the_whole(pool, tmp_path):
     folder, paths = pool
-    arena.generate.generate("mini", tmp_path / "again", **PART)
+    arena.generate.generate("mini", tmp_path / "again", PART)
     assert digests(tmp_path / "again") == digests(folder)
-    arena.generate.generate("mini", tmp_path / "more", max_d=5, limit=5, replicates=2)
+    arena.generate.generate("mini", tmp_path / "more", Selection(max_d=5, limit=5, replicates=2))
     whole = digests(tmp_path / "more")
     assert all(whole[name] == digest for name, digest in digests(folder).items())
 
 
 def test_another_seed_shares_no_table(pool, tmp_path):
-    arena.generate.generate("mini", tmp_path, seed=1, **PART)
+    arena.generate.generate("mini", tmp_path, dataclasses.replace(PART, seed=1))
     tables = [{d for name, d in digests(f).items() if name.endswith("obs.parquet")} for f in (pool[0], tmp_path)]
     assert tables[0] and not tables[0] & tables[1]
 
@@ -99,30 +102,41 @@ def test_goes_on_where_it_stopped(tmp_path):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        arena.generate.generate("mini", tmp_path, progress=stop_after_one, **PART)
+        arena.generate.generate("mini", tmp_path, PART, progress=stop_after_one)
     first = tmp_path / seen[0]
     stamp = (first / "manifest.json").stat().st_mtime_ns
     events = []
-    paths = arena.generate.generate("mini", tmp_path, progress=events.append, **PART)
+    paths = arena.generate.generate("mini", tmp_path, PART, progress=events.append)
     assert len(paths) == 2 and (first / "manifest.json").stat().st_mtime_ns == stamp
     assert [event.done for event in events] == [2]
 
 
 def test_what_is_there_from_another_seed_is_replaced(tmp_path):
-    arena.generate.generate("mini", tmp_path, seed=1, max_d=5, limit=1, replicates=1)
-    (path,) = arena.generate.generate("mini", tmp_path, seed=2, max_d=5, limit=1, replicates=1)
+    arena.generate.generate("mini", tmp_path, Selection(seed=1, max_d=5, limit=1, replicates=1))
+    (path,) = arena.generate.generate("mini", tmp_path, Selection(seed=2, max_d=5, limit=1, replicates=1))
     assert open_scenario(path).manifest["provenance"]["seed"] == 2
 
 
 @pytest.mark.parametrize(
-    "options, words",
-    [({"suite": "mine"}, "did you mean 'mini'"), ({"suite": "mini", "max_d": 2}, "nothing of suite 'mini'"),
-     ({"suite": "mini", "families": ["semantic"]}, "nothing of suite 'mini'")],
-)  # fmt: skip
-def test_wrong_selections_are_named(tmp_path, options, words):
+    "suite, select, words",
+    [
+        ("mine", Selection(), "did you mean 'mini'"),
+        ("mini", Selection(max_d=2), "nothing of suite 'mini'.*5 to 10 variables"),
+        ("mini", Selection(families=["semantic"]), "nothing of suite 'mini'"),
+    ],
+)
+def test_wrong_selections_are_named(tmp_path, suite, select, words):
     with pytest.raises(SourceError, match=words):
-        arena.generate.generate(out=tmp_path, **options)
+        arena.generate.generate(suite, tmp_path, select)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_limit_means_the_same_on_a_suite_and_on_its_folder(pool):
+    """`generate --limit K` then `run` is what `run --limit K` is on the whole."""
+    folder, paths = pool
+    for limit in (1, 2):
+        part = [member.id for member in suites.members("mini", dataclasses.replace(PART, limit=limit))]
+        assert [scenario.id for scenario in scenarios(folder, Selection(limit=limit))] == part
 
 
 @pytest.mark.parametrize("d, low, high", [(5, 2, 4), (10, 2, 4), (20, 3, 6), (30, 4, 8), (50, 5, 12), (100, 8, 20)])

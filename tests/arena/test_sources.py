@@ -7,6 +7,7 @@ from arena import real, sources
 from arena.dataset import Dataset
 from arena.errors import DataError, SourceError
 from arena.files import StoredScenario, write_scenario
+from arena.selection import Selection
 from arena.sources import absent, scenarios
 from arena.tables import TableScenario
 
@@ -66,17 +67,55 @@ def test_a_folder_of_both_is_walked_and_sorted_by_id(mixed):
     [
         ({"families": ["formula", "table"]}, ["formula/a", "table/mine/t"]),
         ({"max_d": 3}, ["formula/a", "synthetic/c", "table/mine/t"]),
-        ({"limit": 2}, ["formula/a", "synthetic/b"]),
+        ({"families": "table"}, ["table/mine/t"]),
         ({"families": ["synthetic"], "max_d": 9, "limit": 1}, ["synthetic/c"]),
     ],
 )
 def test_filters(mixed, filters, kept):
-    assert ids(scenarios(mixed, **filters)) == kept
+    assert ids(scenarios(mixed, Selection(**filters))) == kept
+
+
+def test_a_limit_takes_the_same_ones_however_many_there_are(mixed):
+    """Each larger limit keeps what a smaller one took, in an order that follows from the ids alone."""
+    taken = [set(ids(scenarios(mixed, Selection(limit=k)))) for k in (1, 2, 3, 4)]
+    assert [len(t) for t in taken] == [1, 2, 3, 4]
+    assert all(a < b for a, b in zip(taken, taken[1:], strict=False))
+    first = next(iter(taken[0]))
+    only = scenarios(mixed, Selection(families=[first.partition("/")[0]], limit=1))
+    assert ids(only) == [first]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"families": ["synthetc"]}, "did you mean 'synthetic'"),
+        ({"limit": 0}, "limit is 0"),
+        ({"limit": -1}, "limit is -1"),
+        ({"replicates": 0}, "replicates is 0"),
+        ({"seed": -1}, "seed is -1"),
+        ({"seed": True}, "seed is True"),
+    ],
+)
+def test_wrong_selectors_are_named(wrong, words):
+    with pytest.raises(SourceError, match=words):
+        Selection(**wrong)
+
+
+def test_a_scenario_that_lost_its_manifest_is_not_passed_over(mixed):
+    (scenarios(mixed, Selection(families="formula"))[0].path / "manifest.json").unlink()
+    with pytest.raises(DataError, match="no manifest.json"):
+        scenarios(mixed)
+
+
+def test_links_are_not_followed(mixed):
+    """A link to a folder above would show each scenario many times."""
+    (mixed / "mine" / "loop").symlink_to(mixed, target_is_directory=True)
+    assert len(scenarios(mixed)) == 4
 
 
 def test_filters_that_leave_nothing_say_what_was_there(mixed):
     with pytest.raises(SourceError, match="none of its 4 scenarios.*formula, synthetic, table.*smallest.*2"):
-        scenarios(mixed, families=["semantic"])
+        scenarios(mixed, Selection(families=["semantic"]))
 
 
 def test_nothing_to_find(tmp_path):
@@ -129,4 +168,4 @@ def test_no_public_set_at_hand(monkeypatch):
 
 
 def test_a_path_object_works(mixed):
-    assert scenarios(Path(mixed), limit=1)
+    assert scenarios(Path(mixed))

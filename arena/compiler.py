@@ -5,9 +5,10 @@ import numpy as np
 
 from arena.blocks import GivenRoot, RootBlock, gaussian_mix
 from arena.dag import topological_order
+from arena.errors import SpecError
 from arena.scm import SCM
 from arena.spec import SCMSpec
-from mechanisms.base import Blueprint, Component, round_up, stack
+from mechanisms.base import Blueprint, Component, FamilyError, check_padding, round_up, stack
 
 #: Parents are padded to a multiple of this.
 PARENTS_STEP = 8
@@ -20,8 +21,18 @@ def compile(spec: SCMSpec, *, dtype=np.float32) -> SCM:
 
     Args:
         spec: A valid spec.
-        dtype: Floating-point type of all parameters and values; float64 needs `jax_enable_x64`.
+        dtype: Floating-point type of all parameters and values, float32 or float64; the latter needs
+            `jax_enable_x64`.
+
+    Raises:
+        SpecError: If `spec` is not a spec, or the type cannot be had.
     """
+    if not isinstance(spec, SCMSpec):
+        raise SpecError(f"compile takes an SCMSpec, found {type(spec).__name__}; arena.load reads a file or a dict")
+    if np.dtype(dtype) not in (np.float32, np.float64):
+        raise SpecError(f"dtype is {np.dtype(dtype)}; expected float32 or float64")
+    if np.dtype(dtype) == np.float64 and not jax.config.jax_enable_x64:  # type: ignore[attr-defined]
+        raise SpecError("float64 needs 64-bit JAX: set jax_enable_x64, or use jax.enable_x64(True)")
     return jax.device_put(compile_on_host(spec, dtype=dtype))
 
 
@@ -39,12 +50,17 @@ def compile_on_host(spec: SCMSpec, *, dtype=np.float32) -> SCM:
     for step, j in enumerate(order):
         node = spec.nodes[j]
         parents[step, : len(node.parents)] = [index[p] for p in node.parents]
-        if node.parents:
-            equations.add(step, node.component)
-            channels.add(step, node.channel)
-        else:
-            steps_of_roots.append(step)
-            channels.add(step, node.component if node.root is not None else Blueprint(GivenRoot, {}))
+        try:
+            if node.parents:
+                check_padding(node.component, len(node.parents))
+                check_padding(node.channel, len(node.parents))
+                equations.add(step, node.component)
+                channels.add(step, node.channel)
+            else:
+                steps_of_roots.append(step)
+                channels.add(step, node.component if node.root is not None else Blueprint(GivenRoot, {}))
+        except FamilyError as error:
+            raise SpecError(f"variable '{node.name}': {error}") from None
     mechanisms, noises = equations.stack(mechanism), channels.stack(noise)
     mechanism[steps_of_roots] = len(mechanisms), 0
 

@@ -29,19 +29,12 @@ def depth(adjacency: np.ndarray) -> int:
 
 
 def find_cycle(adjacency: np.ndarray) -> list[int] | None:
-    """The nodes of one directed cycle of a 0/1 matrix `[d, d]`, in order; None when there is none.
-
-    Roots are peeled off until none is left. Whatever remains has a parent in the remainder, so walking from
-    parent to parent must close a cycle. (Faster than building a graph object, and every load runs it.)
-    """
-    rest = np.arange(len(adjacency))
-    while len(rest):
-        inner = adjacency[np.ix_(rest, rest)].any(axis=0)
-        if inner.all():
-            break
-        rest = rest[inner]
+    """The nodes of one directed cycle of a 0/1 matrix `[d, d]`, in order; None when there is none."""
+    order = topological_order(adjacency)
+    rest = np.setdiff1d(np.arange(len(adjacency)), order)
     if not len(rest):
         return None
+    # Whatever has no place in the order has a parent without one, so walking from parent to parent closes a cycle.
     seen: list[int] = []
     node = int(rest[0])
     while node not in seen:

@@ -13,7 +13,7 @@ Split = Literal["obs", "obs_int"]
 SPLITS: tuple[Split, ...] = ("obs", "obs_int")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class Dataset:
     """A table of `n` rows over `d` variables.
 
@@ -132,14 +132,17 @@ class Dataset:
 
 
 def _as_floating(values: Any, where: str) -> np.ndarray:
-    """Floating arrays as they are, other numbers as float64."""
+    """Floating arrays as they are, other numbers as float64; read-only, and not the caller's own."""
     array = np.asarray(values)
-    if np.issubdtype(array.dtype, np.floating):
-        return array
-    try:
-        return array.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"{where}: values must be numbers; {error}") from error
+    if not np.issubdtype(array.dtype, np.floating):
+        try:
+            array = array.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise DataError(f"{where}: values must be numbers; {error}") from error
+    if array.flags.writeable:
+        array = array.copy()
+        array.flags.writeable = False
+    return array
 
 
 def check_dag(adjacency: Any, names: Sequence[str], where: str) -> np.ndarray:

@@ -1,6 +1,8 @@
 """Suites on disk: for every SCM the two matched splits, several replicates of each (paper 4.5, A.1)."""
 
+import concurrent.futures
 import dataclasses
+import functools
 import itertools
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -10,18 +12,23 @@ from typing import Any
 import jax
 import numpy as np
 
-from arena import __version__, protocols, suites
+from arena import __version__, suites
+from arena.audit import files_match
 from arena.compiler import compile_on_host
 from arena.dataset import Dataset, Split
 from arena.files import is_scenario, open_scenario, write_scenario
-from arena.interventions import do_rows
-from arena.sampling import sample_values
+from arena.keys import key_of
+from arena.pool import Pool
+from arena.protocols import N_OBS, PROTOCOLS, Plan, Protocol, target_pool
 from arena.selection import Selection
-from arena.suites import Member, key_of
+from arena.stressors import apply, softness
+from arena.suites import Member
 from arena.synthetic.sample import generator
 
-#: SCMs that are sampled together; bounds the memory that a large suite needs.
+#: SCMs whose tables are in memory together.
 BATCH = 64
+#: Changes when the same suite and seed give other tables.
+GENERATION = 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,18 +45,20 @@ def generate(
     out: str | os.PathLike,
     select: Selection | None = None,
     *,
+    protocol: str = "default_resampling",
     jobs: int | None = None,
     progress: Callable[[Progress], Any] | None = None,
 ) -> list[Path]:
     """Write a suite, or a part of it, as scenario directories below `out`.
 
-    A scenario that is already there, written from the same spec, seed and number of replicates, is kept: a
+    A scenario that is already there whole, of the same generation, seed, protocol and number of replicates, is kept: a
     generation that was interrupted goes on where it stopped.
 
     Args:
         suite: Its name.
         out: The folder; made if absent.
         select: Which part of the suite; how many replicates, if not as many as the suite says.
+        protocol: How rows are intervened on (paper A.2).
         jobs: Threads at a time; one a core when omitted.
         progress: Called after each scenario.
 
@@ -60,68 +69,84 @@ def generate(
         SourceError: If there is no such suite, or nothing of it is selected.
     """
     select = select or Selection()
-    seed, replicates = select.seed, select.replicates or suites.get(suite).replicates
-    selected = suites.members(suite, select)
-    paths = {member.id: Path(out) / member.id for member in selected}
-    missing = [member for member in selected if not _is_written(paths[member.id], member, seed, replicates)]
-    done = len(selected) - len(missing)
-    for start in range(0, len(missing), BATCH):
-        batch = missing[start : start + BATCH]
-        for member, (pool, tables) in zip(batch, draw(batch, replicates, seed, jobs), strict=True):
-            write_scenario(
-                paths[member.id],
-                id=member.id,
-                family=member.family,
-                factors=member.spec.factors,
-                adjacency=tables[0]["obs"].truth,
-                names=tables[0]["obs"].names,
-                spec_json=member.spec.to_json(),
-                replicates=tables,
-                provenance=_provenance(member, pool, seed),
-                overwrite=True,
-            )
-            done += 1
-            if progress:
-                progress(Progress(done, len(selected), member.id))
+    replicates, rules = select.replicates or suites.get(suite).replicates, PROTOCOLS[protocol]
+    record = {"suite": suite, "seed": select.seed, "protocol": protocol, "generation": GENERATION}
+    cells = suites.cells(suite, select)
+    paths = {cell.id: Path(out) / cell.id for cell in cells}
+    missing = [cell for cell in cells if not _is_written(paths[cell.id], record, replicates)]
+    tell = progress or (lambda event: None)
+    tell(Progress(len(cells) - len(missing), len(cells), ""))
+
+    with concurrent.futures.ThreadPoolExecutor(jobs or os.cpu_count()) as threads:
+        members = list(threads.map(lambda cell: suites.member(cell, select.seed), missing))
+        written = threads.map(
+            lambda drawn: _write(paths[drawn[0].id], *drawn, record),
+            draw(members, replicates, rules, select.seed, jobs),
+        )
+        for done, id in enumerate(written, len(cells) - len(missing) + 1):
+            tell(Progress(done, len(cells), id))
     return sorted(paths.values())
 
 
+Drawn = tuple[Member, list[str], list[dict[Split, Dataset]]]
+
+
 def draw(
-    members: Sequence[Member], replicates: int, seed: int, jobs: int | None = None
-) -> Iterator[tuple[list[str], list[dict[Split, Dataset]]]]:
+    members: Sequence[Member], replicates: int, protocol: Protocol, seed: int = 0, jobs: int | None = None
+) -> Iterator[Drawn]:
     """For each SCM its target pool and its replicates, each with both splits.
 
-    The splits of a replicate are the same units: the first 800 rows of `obs_int` are those of `obs`, the last 200
-    are what its last 200 units show when intervened on. Columns are permuted, once for a scenario.
+    The splits of a replicate are the same units: the observational rows of `obs_int` are rows of `obs`, its intervened
+    rows are what other units of `obs` show when they are intervened on. Columns are permuted, once for a scenario.
     """
-    n = protocols.N_OBS
-    pairs = list(itertools.product(range(len(members)), range(replicates)))
-    scms = [compile_on_host(member.spec) for member in members]
-    rngs = [generator(key_of("interventions", member.spec.content_hash, seed)) for member in members]
-    pools = [protocols.target_pool(rng, len(m.spec.nodes)) for rng, m in zip(rngs, members, strict=True)]
-    orders = [rng.permutation(len(m.spec.nodes)) for rng, m in zip(rngs, members, strict=True)]
-    plans = [
-        protocols.default_resampling(
-            rngs[i], pools[i], members[i].baseline, [node.kind for node in members[i].spec.nodes],
-            protocols.N_OBS_OF_MIXED, protocols.N_INT,
-        )
-        for i, _ in pairs
-    ]  # fmt: skip
-    keys = jax.numpy.stack([key_of("units", members[i].spec.content_hash, seed, r) for i, r in pairs])
-    obs = sample_values([scms[i] for i, _ in pairs], keys, n, jobs=jobs)
-    edited = [do_rows(scms[i], plan.mask, plan.values) for (i, _), plan in zip(pairs, plans, strict=True)]
-    mixed = sample_values(edited, keys, n, jobs=jobs)
-
-    tables = iter(zip(plans, obs, mixed, strict=True))
-    for member, order, pool in zip(members, orders, pools, strict=True):
-        out: list[dict[Split, Dataset]] = []
-        for _ in range(replicates):
-            plan, values, intervened = next(tables)
-            out.append({"obs": _table(member, order, values), "obs_int": _table(member, order, intervened, plan.mask)})
-        yield [member.spec.names[j] for j in pool], out
+    pool = Pool([compile_on_host(member.spec) for member in members])
+    for start in range(0, len(members), BATCH):
+        batch = members[start : start + BATCH]
+        plans = [_plans(member, replicates, protocol, seed) for member in batch]
+        pairs = list(itertools.product(range(len(batch)), range(replicates)))
+        keys = jax.numpy.stack([key_of("units", batch[i].spec.content_hash, seed, r) for i, r in pairs])
+        edits = [plans[i].of_replicates[r].edits for i, r in pairs]
+        tables = iter(pool.draw([start + i for i, _ in pairs], keys, N_OBS, edits, jobs=jobs))
+        for member, plan in zip(batch, plans, strict=True):
+            out = [_splits(member, plan, r, next(tables), protocol, seed) for r in range(replicates)]
+            yield member, [member.spec.names[j] for j in plan.targets], out
 
 
-def _table(member: Member, order: np.ndarray, values: np.ndarray, mask: np.ndarray | None = None) -> Dataset:
+@dataclasses.dataclass(frozen=True)
+class _Plans:
+    """What is drawn once for a scenario, and the plan of each replicate."""
+
+    targets: list[int]
+    order: np.ndarray
+    of_replicates: list[Plan]
+
+
+def _plans(member: Member, replicates: int, protocol: Protocol, seed: int) -> _Plans:
+    spec = member.spec
+    rng = generator(key_of("interventions", spec.content_hash, seed))
+    kinds, is_root = [node.kind for node in spec.nodes], ~spec.adjacency.any(axis=0)
+    targets = target_pool(rng, len(spec.nodes), protocol.candidates(kinds, is_root))
+    order = rng.permutation(len(spec.nodes))
+    make = functools.partial(protocol.plan, rng, targets, member.baseline, kinds, is_root)
+    return _Plans(targets, order, [make(softness=softness(spec.stressors)) for _ in range(replicates)])
+
+
+def _splits(
+    member: Member, plans: _Plans, replicate: int, values: np.ndarray, protocol: Protocol, seed: int
+) -> dict[Split, Dataset]:
+    """Both splits of one replicate, from the values `[d, n + m]` of its plain and its intervened units."""
+    plan, spec, values = plans.of_replicates[replicate], member.spec, values.T
+    mask = np.concatenate([np.zeros((N_OBS, values.shape[1]), bool), plan.mask])
+    rng = generator(key_of("stressors", spec.content_hash, seed, replicate))
+    values = apply(spec.stressors, values, spec.names, mask.any(axis=1), rng)
+    mixed = np.r_[: protocol.n_obs, N_OBS : len(values)]
+    return {
+        "obs": _table(member, plans.order, values[:N_OBS], None),
+        "obs_int": _table(member, plans.order, values[mixed], mask[mixed]),
+    }
+
+
+def _table(member: Member, order: np.ndarray, values: np.ndarray, mask: np.ndarray | None) -> Dataset:
     """The table with its columns in the scenario's order."""
     spec = member.spec
     return Dataset(
@@ -133,22 +158,37 @@ def _table(member: Member, order: np.ndarray, values: np.ndarray, mask: np.ndarr
     )
 
 
-def _provenance(member: Member, pool: list[str], seed: int) -> dict[str, Any]:
-    return {
-        "spec_hash": member.spec.content_hash,
-        "seed": seed,
-        "target_pool": pool,
-        "rejected_candidates": member.rejected,
-        "protocol": "default_resampling",
-        "arena": __version__,
-        "jax": jax.__version__,
-    }
+def _write(
+    path: Path, member: Member, targets: list[str], tables: list[dict[Split, Dataset]], record: dict[str, Any]
+) -> str:
+    write_scenario(
+        path,
+        id=member.id,
+        family=member.family,
+        factors=member.spec.factors,
+        adjacency=tables[0]["obs"].truth,
+        names=tables[0]["obs"].names,
+        spec_json=member.spec.to_json(),
+        replicates=tables,
+        provenance={
+            **record,
+            "spec_hash": member.spec.content_hash,
+            "target_pool": targets,
+            "weak_edges": [list(edge) for edge in member.weak_edges],
+            "rejected_candidates": member.rejected,
+            "arena": __version__,
+            "jax": jax.__version__,
+        },
+        overwrite=True,
+    )
+    return member.id
 
 
-def _is_written(path: Path, member: Member, seed: int, replicates: int) -> bool:
+def _is_written(path: Path, record: dict[str, Any], replicates: int) -> bool:
+    """Whether the scenario is there, whole, and as it would be written."""
     if not is_scenario(path):
         return False
     scenario = open_scenario(path)
-    recorded = scenario.manifest["provenance"]
-    same = recorded.get("spec_hash") == member.spec.content_hash and recorded.get("seed") == seed
-    return same and scenario.n_replicates() == replicates
+    known = scenario.manifest["provenance"]
+    same = all(known.get(name) == value for name, value in record.items())
+    return same and scenario.n_replicates() == replicates and files_match(scenario)[2]

@@ -4,17 +4,19 @@ Every edit here is a map x -> gain * x + offset of a node's structural value, so
 result of an earlier one. The same key under `do` is the same units in another world.
 """
 
-import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
+from arena.checks import as_count, as_key, as_scm
 from arena.dataset import Dataset
 from arena.errors import DataError, SpecError
+from arena.sampling import dataset
 from arena.scm import SCM
 from arena.spec_errors import did_you_mean, listed
 
@@ -57,7 +59,10 @@ def do_rows(scm: SCM, mask: Bool[Any, "n d"], values: Float[Any, "n d"]) -> SCM:
 
 def expectation(scm: SCM, outcome: str, *, key: PRNGKeyArray, n: int = 10_000) -> Float[Array, ""]:
     """Mean of `outcome` over n units, with a gradient in whatever `scm` was made from."""
-    return jnp.mean(scm.sample(key, n)[:, _column(scm, outcome)])
+    column, key, n = _column(as_scm(scm), outcome), as_key(key), as_count(n)
+    if n == 0:
+        raise SpecError("an expectation over 0 units is asked for; expected at least 1")
+    return jnp.mean(scm.sample(key, n)[:, column])
 
 
 def ate(
@@ -84,35 +89,29 @@ def counterfactual(scm: SCM, data: Dataset, targets: Targets | None = None, /, *
             f"{data.name}: these rows do not carry their exogenous noise, so what each unit would have been is not "
             "determined; use the Dataset that arena.sample returns"
         )
-    if set(data.names) != set(scm.names):
+    if set(data.names) != set(as_scm(scm).names):
         raise DataError(f"{data.name}: columns {listed(data.names)} are not the SCM's, {listed(scm.names)}")
     data = data.select(scm.names)
-    noise = jnp.asarray(data.noise, scm.gain.dtype)
-    factual = np.asarray(evaluate(scm, noise))
-    if not np.allclose(factual[~data.mask], data.values[~data.mask], rtol=1e-3, atol=1e-4):
-        raise DataError(f"{data.name}: the SCM gives other values for this noise; the rows are not from this SCM")
+    noise = np.asarray(data.noise)
+    factual = np.asarray(scm.evaluate(noise))
+    if (np.abs(factual - data.values) > 1e-3 * (np.abs(data.values) + data.values.std(axis=0))).any():
+        raise DataError(
+            f"{data.name}: the SCM gives other values for this noise; the rows are not from this SCM, its "
+            "interventions included"
+        )
     edited = do(scm, targets, **named)
-    mask = np.broadcast_to(np.asarray(edited.gain == 0), data.mask.shape)
-    return dataclasses.replace(
-        data,
-        values=np.asarray(evaluate(edited, noise)),
-        intervention_mask=mask,
-        split="obs_int" if mask.any() else None,
-    )
-
-
-@eqx.filter_jit
-def evaluate(scm: SCM, noise: Float[Array, "n d"]) -> Float[Array, "n d"]:
-    """`scm.evaluate`, compiled once for SCMs of equal shapes."""
-    return scm.evaluate(noise)
+    return dataset(edited, edited.evaluate(noise), noise, data.name)
 
 
 def _edit(scm: SCM, targets: Targets | None, named: Targets, edit) -> SCM:
-    gains, offsets = {}, {}
+    scm, gains, offsets = as_scm(scm), {}, {}
+    if not isinstance(targets or {}, Mapping):
+        raise SpecError(f"targets are {type(targets).__name__}; expected a mapping from variables to values")
+    twice = sorted((targets or {}).keys() & named.keys())
+    if twice:
+        raise SpecError(f"'{twice[0]}' is given twice, in the mapping and as a keyword")
     for name, value in {**(targets or {}), **named}.items():
-        value = jnp.asarray(value, scm.gain.dtype)
-        if value.ndim > 1:
-            raise SpecError(f"the value of '{name}' has shape {value.shape}, expected a number or one per row")
+        value = _number(name, value, scm.gain.dtype)
         gains[_column(scm, name)], offsets[_column(scm, name)] = edit(value)
     rows = {np.shape(value)[0] for value in offsets.values() if np.ndim(value)}
     if len(rows) > 1:
@@ -122,6 +121,15 @@ def _edit(scm: SCM, targets: Targets | None, named: Targets, edit) -> SCM:
     for j in gains:
         gain, offset = gain.at[..., j].set(gains[j]), offset.at[..., j].set(offsets[j])
     return _compose(scm, gain, offset)
+
+
+def _number(name: str, value: Any, dtype: Any) -> Array:
+    given = value if isinstance(value, jax.Array) else np.asarray(value)
+    if given.dtype.kind not in "biuf":
+        raise SpecError(f"the value of '{name}' is {value!r}; expected a number or one per row")
+    if given.ndim > 1:
+        raise SpecError(f"the value of '{name}' has shape {given.shape}, expected a number or one per row")
+    return jnp.asarray(given, dtype)
 
 
 def _compose(scm: SCM, gain: Array, offset: Array) -> SCM:

@@ -20,7 +20,7 @@ from jaxtyping import Float, Int, Key
 from arena.blocks import RootBlock
 from arena.compiler import BankKey
 from arena.errors import SpecError
-from arena.scm import SCM, SECOND_NOISE, intervened, slot_of, uniform
+from arena.scm import NOISE, SCM, SECOND_NOISE, intervened, uniform
 from mechanisms.base import Array, Component, layout, standard_normal
 
 #: `map` runs one SCM after another, so that a switch runs one branch; `vmap` runs all at once, every branch of it.
@@ -28,7 +28,7 @@ Strategy = Literal["auto", "map", "vmap"]
 #: Variables are padded to the first of these that is enough, and beyond the last to a multiple of it.
 SIZES = (30, 100)
 #: At most this many SCMs, and this many values, in one call of the compiled program.
-CHUNK_SCMS, CHUNK_VALUES = 64, 16_000_000
+CHUNK_SCMS, CHUNK_VALUES = 16, 16_000_000
 
 
 class Edits(NamedTuple):
@@ -65,6 +65,8 @@ class Tables(eqx.Module):
     ball: Any  # [B] bool
 
 
+#: Padded number of variables, padded number of parents, type of the values: SCMs that share tables.
+Group = tuple[int, int, str]
 Banks = tuple[tuple[Component, ...], tuple[Component, ...]]
 
 
@@ -80,13 +82,13 @@ class Pool:
 
     def __init__(self, scms: Sequence[SCM]):
         self.scms = list(scms)
-        groups: dict[tuple[int, int], list[int]] = collections.defaultdict(list)
+        groups: dict[Group, list[int]] = collections.defaultdict(list)
         for i, scm in enumerate(self.scms):
             if scm.gain.ndim == 2 or scm.strength.ndim == 2:
                 raise SpecError(f"SCM {i} is edited row by row; a pool takes such edits as `Edits`")
-            groups[_size(scm.d), scm.parents.shape[1]].append(i)
+            groups[_size(scm.d), scm.parents.shape[1], str(scm.gain.dtype)].append(i)
         self._place = {i: (key, row) for key, members in groups.items() for row, i in enumerate(members)}
-        self._groups = {key: _stack([self.scms[i] for i in members], *key) for key, members in groups.items()}
+        self._groups = {key: _stack([self.scms[i] for i in members], *key[:2]) for key, members in groups.items()}
 
     def draw(
         self,
@@ -117,37 +119,23 @@ class Pool:
             rows = np.array([self._place[which[i]][1] for i in members])
             changed = _stack_edits([edits[i] for i in members], room, d) if edits else _no_edits(room, d)
             index = np.resize(rows, room)
-            out = _draw(*group, index, keys[np.resize(members, room)], np.int32(len(members)), changed, n, _chosen(strategy))
+            out = _draw(
+                *group, index, keys[np.resize(members, room)], np.int32(len(members)), changed, n, _chosen(strategy)
+            )
             values = np.asarray(out)
             return [values[k, : self.scms[which[i]].d] for k, i in enumerate(members)]
 
         return self._in_chunks(which, n + m, call, jobs)
 
-    def calibrate(self, which: Sequence[int], keys: Key[Array, " B"], n: int, jobs: int | None = None):
-        """What a calibration sample of n units says of every node, and the sample itself.
-
-        Returns:
-            For each SCM a `Calibration`.
-        """
-
-        def call(group: Any, members: list[int], room: int, d: int) -> list["Calibration"]:
-            rows = np.array([self._place[which[i]][1] for i in members])
-            out = _calibrate(*group, np.resize(rows, room), keys[np.resize(members, room)], np.int32(len(members)), n)
-            arrays = [np.asarray(array) for array in out]
-            return [
-                Calibration(*(array[k, : self.scms[which[i]].d] for array in arrays)) for k, i in enumerate(members)
-            ]
-
-        return self._in_chunks(which, n, call, jobs)
-
     def _in_chunks(self, which: Sequence[int], n: int, call: Callable, jobs: int | None) -> list:
         """Calls of the compiled programs, each with as many SCMs as fit, side by side in threads."""
-        members: dict[tuple[int, int], list[int]] = collections.defaultdict(list)
+        members: dict[Group, list[int]] = collections.defaultdict(list)
         for i, scm in enumerate(which):
             members[self._place[scm][0]].append(i)
+        threads = (jobs or os.cpu_count() or 1) if jax.default_backend() == "cpu" else 1
         calls = []
         for key, all_of_group in sorted(members.items()):
-            room = max(1, min(CHUNK_SCMS, CHUNK_VALUES // (n * key[0]), _power_of_two(len(all_of_group))))
+            room = max(1, min(CHUNK_SCMS, CHUNK_VALUES // max(1, n * key[0])))
             calls += [(key, all_of_group[start : start + room], room) for start in range(0, len(all_of_group), room)]
         out: list = [None] * len(which)
 
@@ -155,28 +143,14 @@ class Pool:
             for i, result in zip(chunk, call(self._groups[key], chunk, room, key[0]), strict=True):
                 out[i] = result
 
-        threads = (jobs or os.cpu_count() or 1) if jax.default_backend() == "cpu" else 1
+        # The first of each group compiles, if need be, before others wait for the same program.
+        ahead = {key: chunk for key, chunk, _ in reversed(calls)}
+        rest = [one for one in calls if one[1] is not ahead[one[0]]]
+        for one in (one for one in calls if one[1] is ahead[one[0]]):
+            run(*one)
         with concurrent.futures.ThreadPoolExecutor(threads) as pool:
-            list(pool.map(run, *zip(*calls, strict=True))) if calls else None
+            list(pool.map(lambda one: run(*one), rest))
         return out
-
-
-class Calibration(NamedTuple):
-    """Of one SCM's nodes, by column, from a sample.
-
-    Attributes:
-        values: `[d, n]`.
-        noise: `[d, 2]`, the values of the noise family's `calibrated` fields, 0 beyond them.
-        center, scale: `[d]`, mean and standard deviation of the value before any internal scaling.
-        response: `[d, k]`, for each parent slot the mean absolute change of the value's signal when that parent takes
-            another unit's value, over the value's standard deviation.
-    """
-
-    values: np.ndarray
-    noise: np.ndarray
-    center: np.ndarray
-    scale: np.ndarray
-    response: np.ndarray
 
 
 def _size(d: int) -> int:
@@ -286,41 +260,29 @@ def _power_of_two(count: int) -> int:
 def _draw(tables: Tables, banks: Banks, index, keys, count, edits: Edits, n: int, strategy: str):
     def one(i, key, edit):
         table = jax.tree.map(lambda leaf: leaf[i], tables)
-        return _evaluate(table, banks, key, n, edit)[0]
+        return _evaluate(table, banks, key, n, edit)
 
     d, m = tables.order.shape[1], edits.units.shape[1]
     if strategy == "vmap":
         return jax.vmap(one)(jnp.asarray(index), keys, edits)
 
     def body(k, out):
-        return out.at[k].set(one(jnp.asarray(index)[k], keys[k], jax.tree.map(lambda leaf: jnp.asarray(leaf)[k], edits)))
+        return out.at[k].set(
+            one(jnp.asarray(index)[k], keys[k], jax.tree.map(lambda leaf: jnp.asarray(leaf)[k], edits))
+        )
 
     # A loop up to `count`, not a map over all: the rest of the room costs nothing.
     return jax.lax.fori_loop(0, count, body, jnp.zeros((len(index), d, n + m), tables.gain.dtype))
 
 
-@eqx.filter_jit
-def _calibrate(tables: Tables, banks: Banks, index, keys, count, n: int):
-    d, k = tables.parents.shape[1:]
-    none = jax.tree.map(lambda leaf: jnp.asarray(leaf)[0], _no_edits(1, d))
-    shapes = ((d, n), (d, 2), (d,), (d,), (d, k))
-
-    def body(i, out):
-        table = jax.tree.map(lambda leaf: leaf[jnp.asarray(index)[i]], tables)
-        found = _evaluate(table, banks, keys[i], n, none, calibrate=True)
-        return tuple(array.at[i].set(value) for array, value in zip(out, found, strict=True))
-
-    empty = tuple(jnp.zeros((len(index), *shape), tables.gain.dtype) for shape in shapes)
-    return jax.lax.fori_loop(0, count, body, empty)
-
-
-def _evaluate(table: Tables, banks: Banks, key, n: int, edits: Edits, calibrate: bool = False) -> tuple[Array, ...]:
-    """One SCM: values `[d, n + m]`, and with `calibrate` the other entries of `Calibration`."""
+def _evaluate(table: Tables, banks: Banks, key, n: int, edits: Edits) -> Float[Array, "d rows"]:
+    """The values of one SCM: n plain units, then m copies under the edits."""
     mechanisms, noises = banks
-    d, width = table.parents.shape
-    dtype, m = table.gain.dtype, edits.units.shape[0]
+    d, dtype, m = len(table.order), table.gain.dtype, edits.units.shape[0]
+    key = jax.random.fold_in(key, NOISE)
     draw = lambda j: uniform(jax.random.fold_in(key, j), n, dtype)  # noqa: E731
     with_copies = lambda row: jnp.concatenate([row, row[edits.units]]) if m else row  # noqa: E731
+    by_row = lambda plain, rows: jnp.concatenate([jnp.full(n, plain), rows]) if m else plain  # noqa: E731
     scm = SCM((), table.order, table.parents, table.mechanism, table.noise, mechanisms, noises, table.strength,
               table.center, table.scale, None, None, table.gain, table.offset)  # fmt: skip
     block = RootBlock(table.member, table.mix, table.ball)
@@ -329,79 +291,18 @@ def _evaluate(table: Tables, banks: Banks, key, n: int, edits: Edits, calibrate:
     )
     noisy = table.extra.any()
 
-    def step(i, state):
-        x, found = state
+    def step(i, x):
         j, columns = table.order[i], x[table.parents[i]]
         u = with_copies(jax.lax.cond(table.member[j], lambda: joint[j], lambda: draw(j)))
-        strength, gain, offset = table.strength[j], table.gain[j], table.offset[j]
-        if m:
-            plain = lambda value, rows: jnp.concatenate([jnp.full(n, value), rows])  # noqa: E731
-            strength = plain(strength, strength * edits.strength[j])
-            offset = plain(offset, edits.gain[j] * offset + edits.offset[j])
-            gain = plain(gain, gain * edits.gain[j])
+        strength = by_row(table.strength[j], table.strength[j] * edits.strength[j])
+        gain = by_row(table.gain[j], table.gain[j] * edits.gain[j])
+        offset = by_row(table.offset[j], edits.gain[j] * table.offset[j] + edits.offset[j])
         signal = strength * scm.signal(table.mechanism[i], columns)
-        if calibrate:
-            fields = _calibrated(noises, table.noise[i], signal, u)
-            value = _disturbed_as(noises, table.noise[i], fields, signal, u, columns)
-        else:
-            value = scm.disturbed(table.noise[i], signal, u, columns)
+        value = scm.disturbed(table.noise[i], signal, u, columns)
         second = lambda: value + table.extra[j] * with_copies(standard_normal(draw(j + SECOND_NOISE)))  # noqa: E731
         value = jax.lax.cond(noisy, second, lambda: value)
-        if calibrate:
-            center, deviation = jnp.mean(value), jnp.std(value)
-            internal = table.scale[j] == 0  # asks for the scaling that this sample gives
-            scale = jnp.where(internal, jnp.maximum(deviation, 1e-12), table.scale[j])
-            shifted = jnp.where(internal, value - center, value - table.center[j])
-            response = _response(scm, table.mechanism[i], columns, signal, strength, deviation)
-            found = tuple(
-                array.at[j].set(entry) for array, entry in zip(found, (fields, center, deviation, response), strict=True)
-            )
-            value = shifted / scale
-        else:
-            value = (value - table.center[j]) / table.scale[j]
-        return x.at[j].set(intervened(value, gain, offset)), found
+        return x.at[j].set(intervened((value - table.center[j]) / table.scale[j], gain, offset))
 
-    empty = tuple(jnp.zeros(shape, dtype) for shape in ((d, 2), (d,), (d,), (d, width))) if calibrate else ()
-    x, found = jax.lax.fori_loop(0, table.d, step, (jnp.zeros((d + 1, n + m), dtype), empty))
-    return (x[:d], *found)
-
-
-def _calibrated(noises: tuple[Component, ...], noise, signal, u) -> Float[Array, "2"]:
-    """The calibrated fields of one node's noise, padded to two."""
-
-    def of(bank):
-        def found(slot):
-            fields = slot_of(bank, slot).calibrate(signal, u) if bank.kind == "noise" else ()
-            return jnp.stack([*fields, *[jnp.zeros((), signal.dtype)] * (2 - len(fields))])
-
-        return found
-
-    return jax.lax.switch(noise[0], [*map(of, noises)], noise[1])
-
-
-def _disturbed_as(noises: tuple[Component, ...], noise, fields, signal, u, columns) -> Float[Array, " n"]:
-    """As `SCM.disturbed`, with these calibrated fields."""
-
-    def of(bank):
-        def value(slot):
-            component = slot_of(bank, slot)
-            if bank.kind == "root":
-                return jax.vmap(component)(u)
-            names = component.calibrated
-            if names:
-                component = eqx.tree_at(lambda c: [getattr(c, f) for f in names], component, [*fields[: len(names)]])
-            return jax.vmap(component, in_axes=(0, 0, 1))(signal, u, columns)
-
-        return value
-
-    return jax.lax.switch(noise[0], [*map(of, noises)], noise[1])
-
-
-def _response(scm: SCM, mechanism, columns, signal, strength, deviation) -> Float[Array, " k"]:
-    """How much the signal moves, on average, when one parent takes another unit's value; in units of the value's SD."""
-
-    def moved(k):
-        other = columns.at[k].set(jnp.roll(columns[k], columns.shape[1] // 2))
-        return jnp.mean(jnp.abs(strength * scm.signal(mechanism, other) - signal))
-
-    return jax.lax.map(moved, jnp.arange(columns.shape[0])) / jnp.maximum(deviation, 1e-12)
+    # A loop up to this SCM's own number of variables, so that a small one costs no more than it is.
+    x = jax.lax.fori_loop(0, table.d, step, jnp.zeros((d + 1, n + m), dtype))
+    return x[:d]

@@ -17,6 +17,8 @@ from arena.blocks import RootBlock
 from arena.errors import SpecError
 from mechanisms.base import Array, Component, standard_normal
 
+#: Folded into the caller's key first, so that nothing the caller derives from it is our noise.
+NOISE = 0x6E6F6973
 #: Added to a column's number for the key of its second noise.
 SECOND_NOISE = 1 << 20
 
@@ -61,17 +63,19 @@ class SCM(eqx.Module):
         """Number of variables."""
         return self.gain.shape[-1]
 
+    @eqx.filter_jit
     def draw_noise(self, key: PRNGKeyArray, n: int) -> Float[Array, "n d *two"]:
         """Exogenous noise of n units, uniform on (0, 1): `[n, d]`, or `[n, d, 2]` where there is a second noise.
 
         Each column has a key of its own, so it depends neither on the other variables nor on any intervention: the
         same key is the same units in another world. The first n rows are the same for any larger n.
         """
-        columns = jnp.arange(self.d)
+        columns, key = jnp.arange(self.d), jax.random.fold_in(key, NOISE)
         draw = jax.vmap(lambda j: uniform(jax.random.fold_in(key, j), n, self.gain.dtype))
         first = draw(columns).T
         return first if self.extra is None else jnp.stack([first, draw(columns + SECOND_NOISE).T], axis=-1)
 
+    @eqx.filter_jit
     def evaluate(self, noise: Float[Array, "n d *two"]) -> Float[Array, "n d"]:
         """The values of units with the given noise, interventions included; `noise` as from `draw_noise`."""
         d, n = self.d, noise.shape[0]
@@ -117,14 +121,17 @@ class SCM(eqx.Module):
 
 
 def uniform(key: PRNGKeyArray, n: int, dtype: Any) -> Float[Array, " n"]:
-    """n uniforms from 23 bits each, centred: symmetric about 1/2, never 0 or 1, exact in float32."""
-    bits = jax.random.bits(key, (n,), jnp.uint32)
-    return ((bits >> 9).astype(dtype) + 0.5) * 2.0**-23
+    """n uniforms from 23 bits each (52 in float64), centred: symmetric about 1/2, never 0 or 1, exact."""
+    if dtype == jnp.float64:
+        return ((jax.random.bits(key, (n,), jnp.uint64) >> 12).astype(dtype) + 0.5) * 2.0**-52
+    return ((jax.random.bits(key, (n,), jnp.uint32) >> 9).astype(dtype) + 0.5) * 2.0**-23
 
 
 def intervened(value, gain, offset):
-    """`gain * value + offset`, and just `offset` under a hard do(), whatever the value was."""
-    return jnp.where(gain == 0, offset, gain * value + offset)
+    """`gain * value + offset`; just `offset` under a hard do(), also where the value is not finite."""
+    # The inner selection keeps a value that is not finite, and no longer matters, out of the gradient.
+    kept = jnp.where((gain != 0) | jnp.isfinite(value), value, 0.0)
+    return gain * kept + offset
 
 
 def by_node(table: Float[Array, "*n d"]) -> Float[Array, "d n"]:

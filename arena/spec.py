@@ -1,44 +1,118 @@
 """`SCMSpec`: the declarative description of an SCM (DESIGN 3). JSON in, JSON out; loading one never runs code."""
 
+import contextlib
+import copy
 import functools
 import hashlib
 import json
+import math
 import os
+import unicodedata
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny, Strict, ValidationError, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, SerializeAsAny, Strict, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
 
 from arena.errors import SpecError
 from arena.spec_blocks import RootBlockSpec
 from arena.spec_errors import FieldError, RegisteredComponent, did_you_mean, first_error, strict_json
+from arena.stressors import Stressor
 from mechanisms import registry
 from mechanisms.base import Blueprint, Number, ParameterError, Parameters
 from mechanisms.base import Kind as ComponentKind
+from mechanisms.parameters import FROZEN, ONLY_LISTS, WHOLE, Data, Many
 
 SCHEMA_VERSION = 1
 MAX_VARIABLES = 2000
 
-Name = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[^\s\p{C}]([^\p{C}]*[^\s\p{C}])?$")]
+
+def _printable(text: str) -> str:
+    if not all(unicodedata.category(c)[0] != "C" and unicodedata.category(c) not in ("Zl", "Zp") for c in text):
+        raise PydanticCustomError("printable", "Input should be printable text without blanks at its ends")
+    return text
+
+
+def _factor(value: Any) -> Any:
+    if isinstance(value, float) and math.isfinite(value):
+        return float(value) + 0.0  # -0.0 becomes 0.0
+    texts = isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)
+    if isinstance(value, float) or not (texts or isinstance(value, str | int)):
+        message = "Input should be a text, a finite number, true or false, or a list of texts"
+        raise PydanticCustomError("factor", message)
+    return value
+
+
+# The pattern means the same to ECMA, which JSON Schema has, to Python and to Rust; printability is checked by itself.
+Name = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^\S(.*\S)?$"), AfterValidator(_printable)]
 Text = Annotated[str, Field(max_length=10_000)]
 Kind = Literal["continuous", "binary", "ordinal", "categorical", "count"]
 Sign = Literal["+", "-", "mixed"]
-Factor = str | int | float | bool | Annotated[tuple[str, ...], Strict(False)]
+Factor = Annotated[str | int | float | bool | Many[str], BeforeValidator(_factor)]
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+class _Model(Data, frozen=True):
+    """An immutable part of a spec, equal to any other of the same text."""
 
-    # By content: what is cached on an instance are arrays, which do not compare.
+    def __init__(self, /, **data: Any):
+        with _spec_errors(data, type(self)):
+            super().__init__(**data)
+
+    # Parts inside a spec are validated by pydantic itself, whose errors know where in the spec they are.
+    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
+
+    @classmethod
+    def model_validate(cls, obj: Any, **options: Any):
+        with _spec_errors(obj, cls):
+            return super().model_validate(obj, **options)
+
+    @classmethod
+    def model_validate_json(cls, json_data: Any, **options: Any):
+        return cls.model_validate(strict_json(json_data), **options)
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False):
+        """A copy with some fields replaced; as valid as any other."""
+        fields = {name: getattr(self, name) for name in self.model_fields_set}
+        return type(self)(**{**(copy.deepcopy(fields) if deep else fields), **(update or {})})
+
+    @functools.cached_property
+    def canonical(self) -> str:
+        """JSON text without layout and defaults: the same for equal content."""
+        return json.dumps(self._data(), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+    def _data(self) -> dict[str, Any]:
+        return self.model_dump(mode="json", exclude_defaults=True)
+
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, type(self)) and self.model_dump() == other.model_dump()
+        return type(other) is type(self) and (other is self or self.canonical == other.canonical)
 
     def __hash__(self) -> int:
-        return hash(self.model_dump_json())
+        return hash(self.canonical)
+
+    def __getstate__(self) -> dict[Any, Any]:
+        # What is cached follows from the fields.
+        state = super().__getstate__()
+        return {**state, "__dict__": {name: state["__dict__"][name] for name in type(self).model_fields}}
+
+    def __deepcopy__(self, memo: dict[int, Any] | None = None):
+        clone = type(self).__new__(type(self))
+        clone.__setstate__(copy.deepcopy(self.__getstate__(), memo))
+        return clone
 
 
-class NodeSpec(_Model):
+@contextlib.contextmanager
+def _spec_errors(data: Any, model: type[_Model]) -> Iterator[None]:
+    try:
+        yield
+    except ValidationError as error:
+        raise SpecError(first_error(error, data, model)) from None
+    except RecursionError:
+        raise SpecError("spec: is nested too deeply") from None
+
+
+class NodeSpec(_Model, frozen=True):
     """One variable: a root distribution, or a mechanism over its parents with a noise.
 
     Attributes:
@@ -56,19 +130,19 @@ class NodeSpec(_Model):
     """
 
     name: Name
-    parents: Annotated[tuple[Name, ...], Strict(False)] = ()
+    parents: Many[Name] = ()
     root: Annotated[SerializeAsAny[Parameters], RegisteredComponent("root")] | None = None
     mechanism: Annotated[SerializeAsAny[Parameters], RegisteredComponent("mechanism")] | None = None
     noise: Annotated[SerializeAsAny[Parameters], RegisteredComponent("noise")] | None = None
     kind: Kind = "continuous"
     unit: Text | None = None
-    range: Annotated[tuple[Number, Number], Strict(False)] | None = None
+    range: Annotated[tuple[Number, Number], Strict(False), ONLY_LISTS] | None = None
     description: Text | None = None
     measurement: Text | None = None
     intervention: Text | None = None
     strength: Number = 1.0
     extra_noise: Annotated[Number, Field(ge=0.0)] = 0.0
-    scaling: Annotated[tuple[Number, Annotated[Number, Field(gt=0.0)]], Strict(False)] | None = None
+    scaling: Annotated[tuple[Number, Annotated[Number, Field(gt=0.0)]], Strict(False), ONLY_LISTS] | None = None
 
     @model_validator(mode="after")
     def _check(self) -> "NodeSpec":
@@ -88,12 +162,14 @@ class NodeSpec(_Model):
             for field, plain in (("noise", None), ("extra_noise", 0.0), ("strength", 1.0)):
                 if getattr(self, field) != plain:
                     raise FieldError(field, "expected none: a root distribution has its own noise and no equation")
-        try:
-            if self.parents or self.root is not None:
-                self.component  # noqa: B018  (built once, here, so that every rule of the family is checked)
-        except ParameterError as error:
-            field = "mechanism" if self.parents else "root"
-            raise FieldError(f"{field}.{error.field}", error.message) from None
+        # Built once, here, so that every rule of the families is checked.
+        built = {"mechanism": "component", "noise": "channel"} if self.parents else {"root": "component"}
+        for field, part in built.items():
+            try:
+                if getattr(self, field) is not None:
+                    getattr(self, part)
+            except ParameterError as error:
+                raise FieldError(f"{field}.{error.field}", error.message) from None
         return self
 
     @functools.cached_property
@@ -112,7 +188,10 @@ class NodeSpec(_Model):
 
     def _blueprint(self, kind: ComponentKind, parameters: Parameters) -> Blueprint:
         cls = registry.families(kind)[parameters.family]
-        return Blueprint(cls, cls.arrays(parameters, self.parents))
+        arrays = {name: np.array(array) for name, array in cls.arrays(parameters, self.parents).items()}
+        for array in arrays.values():
+            array.setflags(write=False)
+        return Blueprint(cls, arrays)
 
     def _require(self, present: str, absent: str, rule: str) -> None:
         if getattr(self, absent) is not None:
@@ -121,7 +200,7 @@ class NodeSpec(_Model):
             raise FieldError(present, f"is missing: {rule}")
 
 
-class EdgeSpec(_Model):
+class EdgeSpec(_Model, frozen=True):
     """Why changing `source` can change `target`, and in which direction."""
 
     source: Name
@@ -130,7 +209,7 @@ class EdgeSpec(_Model):
     sign: Sign | None = None
 
 
-class SCMSpec(_Model):
+class SCMSpec(_Model, frozen=True):
     """A structural causal model as data.
 
     Attributes:
@@ -138,6 +217,7 @@ class SCMSpec(_Model):
         nodes: The variables; their order is the column order, which says nothing about causal order.
         edges: Reasons and signs of the edges. Empty, or exactly the edges that the nodes' parents imply.
         root_block: The joint distribution of dependent roots; those in it have no root distribution of their own.
+        stressors: What acts on tables and interventions after the SCM (paper A.1, Difficulty variants), in this order.
         factors: phi(S) (paper 3.2): what slices are cut by.
         description: What the scenario is.
         schema_version: Version of this format.
@@ -148,12 +228,13 @@ class SCMSpec(_Model):
     """
 
     name: Name
-    nodes: Annotated[tuple[NodeSpec, ...], Strict(False), Field(min_length=1, max_length=MAX_VARIABLES)]
-    edges: Annotated[tuple[EdgeSpec, ...], Strict(False)] = ()
+    nodes: Annotated[tuple[NodeSpec, ...], Strict(False), Field(min_length=1, max_length=MAX_VARIABLES), ONLY_LISTS]
+    edges: Many[EdgeSpec] = ()
     root_block: RootBlockSpec | None = None
-    factors: dict[Name, Factor] = {}
+    stressors: Many[Stressor] = ()
+    factors: Annotated[dict[Name, Factor], FROZEN, Field(validate_default=True)] = {}
     description: Text | None = None
-    schema_version: Literal[1] = SCHEMA_VERSION
+    schema_version: Annotated[Literal[1], WHOLE] = SCHEMA_VERSION
 
     @model_validator(mode="after")
     def _check(self) -> "SCMSpec":
@@ -168,6 +249,11 @@ class SCMSpec(_Model):
                     raise FieldError("parents", f"found '{parent}'{hint}, which is not a variable", node.name)
         self._check_acyclic()
         self._check_roots()
+        for stressor in self.stressors:
+            for name in stressor.variables:
+                if name not in known:
+                    found = f"found '{name}'{did_you_mean(name, known)}, which is not a variable"
+                    raise FieldError(f"stressors.{stressor.family}", found)
         if self.edges:
             self._check_edges()
         return self
@@ -227,24 +313,15 @@ class SCMSpec(_Model):
             source, target = missing[0]
             raise FieldError("edges", f"{source} -> {target} is missing: list every edge or none", target)
 
-    def __init__(self, **data: Any):
-        try:
-            super().__init__(**data)
-        except ValidationError as error:
-            raise SpecError(first_error(error, data)) from None
-
     @classmethod
     def from_dict(cls, data: Any) -> "SCMSpec":
         """The spec of a parsed JSON object."""
         if not isinstance(data, dict):
             raise SpecError(f"a spec is a JSON object with 'name' and 'nodes', found {type(data).__name__}")
-        try:
-            return cls.model_validate(data)
-        except ValidationError as error:
-            raise SpecError(first_error(error, data)) from None
+        return cls.model_validate(data)
 
     @classmethod
-    def from_json(cls, text: str) -> "SCMSpec":
+    def from_json(cls, text: Any) -> "SCMSpec":
         """The spec of a JSON text."""
         return cls.from_dict(strict_json(text))
 
@@ -263,14 +340,12 @@ class SCMSpec(_Model):
         return json.dumps(self._data(), indent=indent, ensure_ascii=False)
 
     def _data(self) -> dict[str, Any]:
-        data = self.model_dump(mode="json", exclude_defaults=True)
-        return {"schema_version": self.schema_version, **data}
+        return {"schema_version": self.schema_version, **super()._data()}
 
     @functools.cached_property
     def content_hash(self) -> str:
         """sha256 of the canonical JSON: the same for equal specs, whatever the layout of their files."""
-        canonical = json.dumps(self._data(), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-        return hashlib.sha256(canonical.encode()).hexdigest()
+        return hashlib.sha256(self.canonical.encode()).hexdigest()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -279,12 +354,13 @@ class SCMSpec(_Model):
 
     @functools.cached_property
     def adjacency(self) -> np.ndarray:
-        """`[d, d]` int8, `A[i, j] == 1` for i -> j, in column order."""
+        """`[d, d]` int8, `A[i, j] == 1` for i -> j, in column order; not writable."""
         index = {name: i for i, name in enumerate(self.names)}
         matrix = np.zeros((len(index), len(index)), np.int8)
         for node in self.nodes:
             for parent in node.parents:
                 matrix[index[parent], index[node.name]] = 1
+        matrix.setflags(write=False)
         return matrix
 
 

@@ -4,19 +4,19 @@ import abc
 from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, Strict
+from pydantic import ConfigDict, Field, Strict
 
 from mechanisms.base import Number, ParameterError
+from mechanisms.parameters import ONLY_LISTS, WHOLE, Data, Many
 
-Names = Annotated[tuple[str, ...], Strict(False), Field(min_length=2)]
-Numbers = Annotated[tuple[Number, ...], Strict(False)]
+Names = Annotated[tuple[str, ...], Strict(False), Field(min_length=2), ONLY_LISTS]
 
 #: Variance that is each root's own in a random covariance L L' + 0.15 I (paper A.1).
 OWN_VARIANCE = 0.15
 
 
-class _Block(BaseModel, abc.ABC, frozen=True):
-    model_config = ConfigDict(strict=True, extra="forbid")
+class _Block(Data, abc.ABC, frozen=True):
+    model_config = ConfigDict(revalidate_instances="always")  # `model_copy` checks nothing
 
     roots: Names
 
@@ -38,7 +38,7 @@ class CorrelatedNormal(_Block, frozen=True):
 
     family: Literal["correlated_normal"]
     rho: Annotated[Number, Field(ge=0.0, lt=1.0)]
-    signs: Annotated[tuple[Literal[-1, 1], ...], Strict(False)]
+    signs: Many[Annotated[Literal[-1, 1], WHOLE]]
 
     def covariance(self):
         self._one_each("signs", len(self.signs))
@@ -50,12 +50,14 @@ class RandomCovarianceNormal(_Block, frozen=True):
     """Normals with covariance L L' + 0.15 I, standardised; `loadings` is L, one row a root."""
 
     family: Literal["random_covariance_normal"]
-    loadings: Annotated[tuple[Numbers, ...], Strict(False)]
+    loadings: Many[Many[Number]]
 
     def covariance(self):
         self._one_each("loadings", len(self.loadings))
         if len({len(row) for row in self.loadings}) != 1:
             raise ParameterError("loadings", "has rows of different lengths, expected one length")
+        if not self.loadings[0]:
+            raise ParameterError("loadings", "has empty rows, expected one entry or more in each")
         loadings = np.array(self.loadings)
         return loadings @ loadings.T + OWN_VARIANCE * np.eye(len(loadings))
 
@@ -67,3 +69,8 @@ class UniformBall(_Block, frozen=True):
 
 
 RootBlockSpec = Annotated[CorrelatedNormal | RandomCovarianceNormal | UniformBall, Field(discriminator="family")]
+BLOCKS: dict[str, type[_Block]] = {
+    "correlated_normal": CorrelatedNormal,
+    "random_covariance_normal": RandomCovarianceNormal,
+    "uniform_ball": UniformBall,
+}

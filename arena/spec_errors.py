@@ -5,12 +5,18 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic_core import core_schema
 
 from arena.errors import SpecError
+from arena.spec_blocks import BLOCKS
+from arena.stressors import FAMILIES
 from mechanisms import registry
-from mechanisms.base import Kind, Parameters
+from mechanisms.base import Kind, ParameterError, Parameters
+
+
+#: Fields of a spec that hold one of several families: these, and at which step of a path pydantic names the family.
+UNIONS: dict[Any, tuple[dict[str, Any], int]] = {"root_block": (BLOCKS, 1), "stressors": (FAMILIES, 2)}
 
 
 class FieldError(ValueError):
@@ -36,8 +42,10 @@ class RegisteredComponent:
         )
 
     def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
+        # Through the handler, so that models inside a family's model stand among the definitions of the whole schema.
+        families = registry.families(self.kind).values()
         return {
-            "oneOf": [cls.parameters().model_json_schema() for cls in registry.families(self.kind).values()],
+            "oneOf": [handler(cls.parameters().__pydantic_core_schema__) for cls in families],
             "discriminator": {"propertyName": "family"},
         }
 
@@ -57,12 +65,14 @@ class RegisteredComponent:
         return families[family].parameters().model_validate(value)
 
 
-def strict_json(text: str) -> Any:
+def strict_json(text: Any) -> Any:
     """Parse JSON, refusing what JSON forbids or leaves open: NaN, infinities, repeated keys.
 
     Raises:
-        SpecError: With line and column where the text is not JSON.
+        SpecError: With line and column where the text is not JSON, or if it is no text.
     """
+    if not isinstance(text, str | bytes):
+        raise SpecError(f"found {type(text).__name__}, expected a JSON text")
 
     def refuse(token: str) -> None:
         raise SpecError(f"found {token}, which is not a JSON number; expected a finite number")
@@ -82,13 +92,16 @@ def strict_json(text: str) -> Any:
         raise SpecError(f"not usable JSON: {str(error) or type(error).__name__}") from None
 
 
-def first_error(error: ValidationError, data: Any) -> str:
-    """The most telling of pydantic's errors, as one line."""
-    found = _flatten(error, data)
+def first_error(error: ValidationError, data: Any, model: type[BaseModel]) -> str:
+    """The most telling of pydantic's errors about `data` as a `model`, as one line."""
+    found = _flatten(error, data, model)
     # A misspelt field is reported twice, as unknown and as missing: the former says more.
     path, variable, message = min(found, key=lambda entry: not entry[3])[:3]
-    where, path = _variable(path, data)
+    where, path = _variable(path, data, model)
     variable = variable or where
+    if path and path[0] in UNIONS:
+        families, place = UNIONS[path[0]]
+        path = tuple(step for i, step in enumerate(path) if i != place or step not in families)
     parts = [
         f"variable {show(variable)}" if variable else "",
         f"field '{'.'.join(map(str, path))}'" if path else "",
@@ -96,33 +109,49 @@ def first_error(error: ValidationError, data: Any) -> str:
     return f"{', '.join(filter(None, parts)) or 'spec'}: {message}"
 
 
-def _flatten(error: ValidationError, data: Any) -> list[tuple[tuple, str | None, str, bool]]:
+def _flatten(error: ValidationError, data: Any, model: type[BaseModel]) -> list[tuple[tuple, str | None, str, bool]]:
     """(path, variable or None, message, is a misspelt field) of every error."""
     out = []
     for entry in error.errors(include_url=False):
-        path, cause = entry["loc"], entry.get("ctx", {}).get("error")
-        if isinstance(cause, FieldError):
-            out.append((path + tuple(filter(None, cause.field.split("."))), cause.variable, cause.message, False))
+        path, context = tuple(step for step in entry["loc"] if step != "[key]"), entry.get("ctx", {})
+        cause = context.get("error")
+        if isinstance(cause, FieldError | ParameterError):
+            variable = cause.variable if isinstance(cause, FieldError) else None
+            out.append((path + tuple(filter(None, cause.field.split("."))), variable, cause.message, False))
+        elif isinstance(cause, ValueError):
+            out.append((path, None, str(cause), False))
         elif entry["type"] == "extra_forbidden":
-            allowed = _allowed(path, data)
-            hint = did_you_mean(path[-1], allowed)
-            out.append((path, None, f"unknown field{hint}; fields are {listed(allowed)}", True))
-        elif entry["type"] == "missing":
-            out.append((path, None, "is missing", False))
+            allowed = _allowed(path, data, model)
+            message = f"unknown field{did_you_mean(path[-1], allowed)}" + (
+                f"; fields are {listed(allowed)}" * any(allowed)
+            )
+            out.append((path, None, message, True))
+        elif entry["type"] in ("missing", "union_tag_not_found"):
+            out.append((path + ("family",) * (entry["type"] != "missing"), None, "is missing", False))
+        elif entry["type"] == "union_tag_invalid":
+            tag, (families, _) = context["tag"], UNIONS[path[0]]
+            message = f"found {show(tag)}{did_you_mean(tag, families)}; families are {listed(families)}"
+            out.append(((*path, "family"), None, message, False))
         else:
             out.append((path, None, f"found {show(entry['input'])}, expected {_expected(entry)}", False))
     return out
 
 
-def _allowed(path: tuple, data: Any) -> list[str]:
-    """The fields of the object in which an unknown one was found."""
+def _allowed(path: tuple, data: Any, model: type[BaseModel]) -> list[str]:
+    """The fields of the object in which an unknown one was found; none where its model is not known."""
     from arena import spec
 
-    if len(path) == 4 and path[2] in registry.KINDS:
-        component = data["nodes"][path[1]][path[2]]
-        return list(registry.families(path[2])[component["family"]].parameters().model_fields)
-    model = {"nodes": spec.NodeSpec, "edges": spec.EdgeSpec}.get(path[0], spec.SCMSpec)
-    return list(model.model_fields)
+    if model is spec.SCMSpec and path[0] == "nodes":
+        return _allowed(path[2:], data["nodes"][path[1]], spec.NodeSpec)
+    if model is spec.SCMSpec and path[0] == "edges":
+        return _allowed(path[2:], data["edges"][path[1]], spec.EdgeSpec)
+    if model is spec.SCMSpec and path[0] in UNIONS:
+        families, place = UNIONS[path[0]]
+        return list(families[path[place]].model_fields) if len(path) == place + 2 else []
+    if model is spec.NodeSpec and path[0] in registry.KINDS:
+        family = registry.families(path[0])[_get(data[path[0]], "family")]
+        return list(family.parameters().model_fields) if len(path) == 2 else []
+    return list(model.model_fields) if len(path) == 1 else []
 
 
 def _expected(entry: Any) -> str:
@@ -134,21 +163,31 @@ def _expected(entry: Any) -> str:
         ("Input should be ", ""),
         ("String should have ", "a text of "),
         ("Tuple should have ", "a list of "),
+        ("Value should have ", "a list of "),
+        ("Keys should be strings", "texts as names of fields"),
         ("a valid tuple", "a list"),
         ("a valid string", "a text"),
+        ("a valid dictionary or object to extract fields from", "an object"),
+        ("a valid dictionary or instance of ", "an object, a "),
         ("a valid dictionary", "an object"),
     ):
         message = message.replace(found, better)
     return message
 
 
-def _variable(path: tuple, data: Any) -> tuple[str | None, tuple]:
+def _variable(path: tuple, data: Any, model: type[BaseModel]) -> tuple[str | None, tuple]:
     """The variable that a path is about, and the path inside it."""
+    if model.__name__ == "NodeSpec":
+        name = _get(data, "name")
+        return (name if isinstance(name, str) and name else None), path
     if len(path) >= 2 and path[0] == "nodes" and isinstance(path[1], int):
-        node = data["nodes"][path[1]]
-        name = node.get("name") if isinstance(node, dict) else getattr(node, "name", None)
+        name = _get(data["nodes"][path[1]], "name")
         return (name if isinstance(name, str) and name else f"#{path[1] + 1}"), path[2:]
     return None, path
+
+
+def _get(value: Any, field: str) -> Any:
+    return value.get(field) if isinstance(value, dict) else getattr(value, field, None)
 
 
 def close(name: Any, known: Iterable[str]) -> list[str]:
@@ -168,5 +207,9 @@ def listed(names: Iterable[str]) -> str:
 
 
 def show(value: Any) -> str:
-    text = repr(value)
+    """A value on one line, shortened."""
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:  # deeper than Python can print, or of a class that cannot be printed
+        text = f"a {type(value).__name__}"
     return text if len(text) <= 60 else text[:57] + "..."

@@ -5,22 +5,25 @@ them follow the parameters that a spec may hold, the checks on their shapes, and
 family are laid side by side in a bank. A new family is one class: fields, a prior, one unbatched equation.
 """
 
-import dataclasses
-import functools
+import itertools
 import math
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, Strict, create_model
+
+# With what follows, all that a family needs comes from here.
+from mechanisms.fields import FamilyError, as_arrays, check_declarations, declared, derive_parameters, layout
+from mechanisms.fields import param as param
+from mechanisms.parameters import Number as Number
+from mechanisms.parameters import ParameterError as ParameterError
+from mechanisms.parameters import Parameters
 
 #: A module holds numpy arrays until it is put on a device, and tracers while it runs.
 Array = Any
-#: Any float that is finite in float32 as well.
-Number = Annotated[float, Field(allow_inf_nan=False, ge=-3e38, le=3e38)]
 Kind = Literal["mechanism", "noise", "root"]
 ValueKind = Literal["continuous", "binary", "ordinal", "categorical", "count"]
 
@@ -28,40 +31,6 @@ REGISTRY: dict[Kind, dict[str, type["Component"]]] = {"mechanism": {}, "noise": 
 
 #: Rounding of a dimension's length when nodes are stacked in a bank, so that few shapes are ever compiled.
 DEFAULT_GRANULARITY = 8
-
-
-class ParameterError(ValueError):
-    """A parameter that is well-formed by itself and wrong for its node; `field` is its path inside the component."""
-
-    def __init__(self, field: str, message: str):
-        super().__init__(message)
-        self.field = field
-        self.message = message
-
-
-class Parameters(BaseModel, frozen=True):
-    """What a spec says of one component. Concrete models are derived from the fields of each family."""
-
-    model_config = ConfigDict(strict=True, extra="forbid")
-
-    family: str
-
-
-def param(
-    doc: str, *, gt: float | None = None, ge: float | None = None, lt: float | None = None,
-    le: float | None = None, pad: float = 0.0, choices: tuple[str, ...] | None = None, default: Any = ...,
-) -> Any:  # fmt: skip
-    """A field of a component.
-
-    Args:
-        doc: What it is, for the schema.
-        gt: Exclusive lower bound of every entry; likewise `ge`, `lt`, `le`.
-        pad: The value that makes a padded entry do nothing.
-        choices: The names that a spec may hold, of variants of the family; the module holds their positions.
-        default: What a spec may leave out.
-    """
-    bounds = {name: limit for name, limit in (("gt", gt), ("ge", ge), ("lt", lt), ("le", le)) if limit is not None}
-    return eqx.field(metadata={"doc": doc, "bounds": bounds, "pad": pad, "choices": choices, "default": default})
 
 
 class Component(eqx.Module):
@@ -81,16 +50,14 @@ class Component(eqx.Module):
         super().__init_subclass__(**kwargs)
         if family is None:
             return
-        known = REGISTRY[cls.kind]
-        if family in known and known[family].__qualname__ != cls.__qualname__:
-            raise ValueError(f"{cls.kind} family '{family}' is already {known[family].__qualname__}")
+        _check_class(cls, family)
         cls.family = family
-        known[family] = cls
+        REGISTRY[cls.kind][family] = cls
 
     @classmethod
     def parameters(cls) -> type[Parameters]:
         """The pydantic model of this family's entry in a spec; derived from the fields."""
-        return _derive_parameters(cls)
+        return derive_parameters(cls)
 
     @classmethod
     def arrays(cls, parameters: Any, parents: Sequence[str]) -> dict[str, np.ndarray]:
@@ -103,17 +70,12 @@ class Component(eqx.Module):
         Raises:
             ParameterError: If a dimension does not agree with the parents or with another field.
         """
-        arrays = {
-            f.name: _as_array(getattr(parameters, f.name), f.metadata["choices"]) for f in dataclasses.fields(cls)
-        }
-        _check_dimensions(cls, arrays, parents)
-        return arrays
+        return as_arrays(cls, parameters, parents)
 
     @classmethod
     def from_parameters(cls, parameters: Any, parents: Sequence[str], dtype: Any = np.float32) -> "Component":
         """The module of one node, floating-point arrays of type `dtype`; otherwise as `arrays`."""
-        arrays = cls.arrays(parameters, parents)
-        return cls(**{name: jnp.asarray(a, dtype if a.dtype.kind == "f" else a.dtype) for name, a in arrays.items()})
+        return Blueprint(cls, cls.arrays(parameters, parents)).module(dtype)
 
 
 class Blueprint(NamedTuple):
@@ -121,6 +83,11 @@ class Blueprint(NamedTuple):
 
     cls: type[Component]
     arrays: dict[str, np.ndarray]
+
+    def module(self, dtype: Any) -> "Component":
+        """The component by itself, floating-point arrays of type `dtype`."""
+        dtypes = {name: dtype if array.dtype.kind == "f" else array.dtype for name, array in self.arrays.items()}
+        return self.cls(**{name: jnp.asarray(array, dtypes[name]) for name, array in self.arrays.items()})
 
     def bucket(self) -> tuple[tuple[str, int], ...]:
         """The rounded length of each named dimension but `parents`: nodes that share it share a bank.
@@ -174,7 +141,7 @@ class Mechanism(Component):
     @classmethod
     def prior(cls, rng: np.random.Generator, parents: Sequence[str]) -> dict[str, Any]:
         """Parameters drawn from the family's ranges, as a spec holds them (without `family`)."""
-        raise NotImplementedError(f"mechanism family '{cls.family}' has no prior")
+        raise _no_prior(cls, "rng, parents")
 
     def __call__(self, parents: Array) -> Array:
         """`[parents] -> scalar`, one unit. Padded parents are 0."""
@@ -195,7 +162,7 @@ class Noise(Component):
     @classmethod
     def prior(cls, rng: np.random.Generator) -> dict[str, Any]:
         """Parameters drawn from the family's ranges, as a spec holds them (without `family`)."""
-        raise NotImplementedError(f"noise family '{cls.family}' has no prior")
+        raise _no_prior(cls, "rng")
 
     def __call__(self, signal: Array, u: Array, parents: Array) -> Array:
         """`(signal, u in (0, 1), [parents]) -> value`, one unit; a function of u, so that a unit keeps its luck."""
@@ -222,7 +189,7 @@ class Root(Component):
     @classmethod
     def prior(cls, rng: np.random.Generator) -> dict[str, Any]:
         """Parameters drawn from the family's ranges, as a spec holds them (without `family`)."""
-        raise NotImplementedError(f"root family '{cls.family}' has no prior")
+        raise _no_prior(cls, "rng")
 
     def __call__(self, u: Array) -> Array:
         """`u in (0, 1) -> value`, scalars: the quantile function."""
@@ -234,43 +201,135 @@ def round_up(length: int, step: int) -> int:
     return max(step, math.ceil(length / step) * step)
 
 
-@functools.cache
-def layout(cls: type[Component]) -> dict[str, tuple[tuple[str, ...], float]]:
-    """For each array field the names of its dimensions, read from its shape annotation, and its pad value."""
-    return {
-        f.name: (tuple(f.type.dim_str.split()), f.metadata.get("pad", 0.0))  # type: ignore[union-attr]
-        for f in dataclasses.fields(cls)
-    }
-
-
-def _as_array(value: Any, choices: tuple[str, ...] | None) -> np.ndarray:
-    if choices is None:
-        return np.asarray(value, np.float64)
-    return np.vectorize(choices.index, otypes=[np.int32])(value)
-
-
-def _check_dimensions(cls: type[Component], arrays: Mapping[str, np.ndarray], parents: Sequence[str]) -> None:
-    length, source = {"parents": len(parents)}, {"parents": f"one per parent: {', '.join(parents)}"}
-    for field, (dims, _) in layout(cls).items():
-        for dim, found in zip(dims, arrays[field].shape, strict=True):
-            wanted = length.setdefault(dim, found)
-            source.setdefault(dim, f"as in '{field}'")
-            if found != wanted:
-                raise ParameterError(field, f"has {found} entries, expected {wanted} ({source[dim]})")
-
-
-@functools.cache
-def _derive_parameters(cls: type[Component]) -> type[Parameters]:
-    fields: dict[str, Any] = {"family": (Literal[cls.family], ...)}
-    for f in dataclasses.fields(cls):
-        choices = f.metadata["choices"]
-        kind: Any = Literal[choices] if choices else Annotated[Number, Field(**f.metadata["bounds"])]
-        for _ in layout(cls)[f.name][0]:
-            kind = Annotated[tuple[kind, ...], Strict(False)]  # JSON has lists where we keep tuples
-        fields[f.name] = (kind, Field(f.metadata["default"], description=f.metadata["doc"]))
-    return create_model(f"{cls.__name__}Parameters", __base__=Parameters, __doc__=cls.__doc__, **fields)
-
-
 def standard_normal(u: Array) -> Array:
     """The standard normal quantile of u in (0, 1)."""
     return math.sqrt(2.0) * jax.lax.erf_inv(2.0 * u - 1.0)
+
+
+def is_shipped(cls: type[Component]) -> bool:
+    """Whether the class is of this package."""
+    return cls.__module__.partition(".")[0] == __name__.partition(".")[0]
+
+
+def _check_class(cls: type[Component], family: str) -> None:
+    """FamilyError unless a class that is being defined can be a family."""
+    if not hasattr(cls, "kind"):
+        raise FamilyError(f"{cls.__qualname__} names a family, expected a subclass of Mechanism, Noise or Root")
+    fields = check_declarations(cls)
+    own = itertools.takewhile(lambda base: base.__module__ != __name__, cls.__mro__)
+    if not any("__call__" in vars(base) for base in own):
+        takes = {"mechanism": "parents", "noise": "signal, u, parents", "root": "u"}[cls.kind]
+        raise FamilyError(f"{cls.kind} family '{family}' has no equation: define __call__(self, {takes})")
+    for field in getattr(cls, "calibrated", ()):
+        if field not in fields:
+            raise FamilyError(f"{cls.kind} family '{family}' calibrates '{field}', which is not a field of it")
+    known = REGISTRY[cls.kind].get(family)
+    if known and (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
+        raise FamilyError(
+            f"{cls.kind} family '{family}' is already {known.__module__}.{known.__qualname__}; choose another name"
+        )
+
+
+def _no_prior(cls: type[Component], takes: str) -> NotImplementedError:
+    return NotImplementedError(
+        f"{cls.kind} family '{cls.family}' has no prior to draw from: define the classmethod prior(cls, {takes})"
+    )
+
+
+#: What `check_padding` has found right: a class, and which of its dimensions were padded.
+_CHECKED: set[tuple[type[Component], frozenset[str]]] = set()
+
+
+def check_padding(blueprint: Blueprint, n_parents: int) -> None:
+    """Compute a node by itself and as a padded slot of a bank, on a few inputs, if its class is not of this package.
+
+    Once for each class and each set of padded dimensions.
+
+    Args:
+        blueprint: The component of one node.
+        n_parents: How many parents the node has.
+
+    Raises:
+        FamilyError: If the two differ, or the component does not give one number of its input's type.
+    """
+    cls = blueprint.cls
+    if is_shipped(cls):
+        return
+    name = f"{cls.kind} family '{cls.family}'"
+    _check_arrays(blueprint, name)
+    padded = frozenset(
+        dim
+        for field, (dims, _) in layout(cls).items()
+        for dim, length in zip(dims, blueprint.arrays[field].shape, strict=True)
+        if dim != "parents" and length < dict(blueprint.bucket())[dim]
+    )
+    if (cls, padded) not in _CHECKED:
+        try:
+            _compare(blueprint, n_parents, name)
+        except FamilyError:
+            raise
+        except Exception as error:
+            reason = str(error).strip().partition("\n")[0]
+            raise FamilyError(f"{name} cannot be computed: {type(error).__name__}: {reason}") from error
+        _CHECKED.add((cls, padded))
+
+
+def _compare(blueprint: Blueprint, n_parents: int, name: str) -> None:
+    width = round_up(n_parents + 1, DEFAULT_GRANULARITY)
+    inputs = _probes(blueprint, n_parents)
+    wider = [np.pad(x, ((0, 0), (0, width - n_parents))) if x.ndim == 2 else x for x in inputs]
+    alone: Any = blueprint.module(np.float32)
+    inside = jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), stack([blueprint], width, np.float32))
+    out = jax.eval_shape(alone, *(x[0] for x in inputs))
+    if getattr(out, "shape", None) != () or out.dtype != np.float32:
+        found = f"{out.dtype}{list(out.shape)}" if hasattr(out, "shape") else type(out).__name__
+        raise FamilyError(f"{name} gives {found}, expected one number of its input's type, here float32[]")
+
+    def run(module, x):
+        with jax.default_matmul_precision("highest"):
+            return np.asarray(jax.jit(jax.vmap(module))(*x), np.float64)
+
+    expected, found = run(alone, inputs), run(inside, wider)
+    nearby = run(alone, [x * np.float32(1.0 + 1e-6) for x in inputs])
+    # Sums in another order differ by rounding, which a steep function magnifies as it does a small step of its input.
+    size = np.max(np.abs(expected), where=np.isfinite(expected), initial=0.0)
+    near = np.isclose(found, expected, rtol=1e-4, atol=1e-5 * size, equal_nan=True)
+    with np.errstate(invalid="ignore"):
+        near |= np.abs(found - expected) <= 10.0 * np.abs(nearby - expected)
+    if not near.all():
+        row = int(np.argmin(near))
+        raise FamilyError(
+            f"{name} computes {expected[row]:.6g} for a node of {n_parents} parents by itself, and {found[row]:.6g} "
+            f"where it is padded to {width}: padded parents are 0 and padded parameters hold their `pad`; "
+            "multiply by a weight, or choose a pad that leaves the result unchanged"
+        )
+
+
+def _check_arrays(blueprint: Blueprint, name: str) -> None:
+    for field, declaration in declared(blueprint.cls).items():
+        array = blueprint.arrays.get(field)
+        shape = f"[{', '.join(declaration.dims)}]"
+        if array is None or np.ndim(array) != len(declaration.dims):
+            found = "nothing" if array is None else f"an array of shape {list(np.shape(array))}"
+            raise FamilyError(f"{name} gives {found} for its field '{field}', expected {shape}")
+        if (array.dtype.kind in "iu") != declaration.whole:
+            kind = "integers" if declaration.whole else "floats"
+            raise FamilyError(f"{name} gives {array.dtype} for its field '{field}', expected {kind}")
+    if unknown := sorted(blueprint.arrays.keys() - declared(blueprint.cls).keys()):
+        raise FamilyError(f"{name} gives an array '{unknown[0]}', which is not a field of it")
+
+
+def _probes(blueprint: Blueprint, n_parents: int) -> list[np.ndarray]:
+    """Inputs of a component, by argument, for some units: parents of all signs, and of those of its parameters.
+
+    The latter because an extreme over effects is changed by a 0 only where all of them have one sign.
+    """
+    unit, parent = np.mgrid[:16, :n_parents]
+    effects = [a for f, a in blueprint.arrays.items() if layout(blueprint.cls)[f][0] == ("parents",)]
+    signs = [1.0 - 2.0 * ((unit >> parent % 4) & 1), *(s * np.sign(a)[None] for a in effects for s in (1.0, -1.0))]
+    sign = np.concatenate(signs)
+    unit, parent = np.mgrid[: len(sign), :n_parents]
+    parents = sign * (0.3 + (0.618034 * (unit + 1) * (parent + 1)) % 1.0)
+    signal, u = np.linspace(0.4, 2.1, len(sign)), (0.618034 * np.arange(1, len(sign) + 1)) % 0.9 + 0.05
+    inputs = {"mechanism": [parents], "noise": [signal, u, parents], "root": [u]}[blueprint.cls.kind]
+    return [x.astype(np.float32) for x in inputs]

@@ -8,6 +8,7 @@ from jaxtyping import Float
 from pydantic import Field, Strict
 
 from mechanisms.base import Array, Mechanism, Number, ParameterError, Parameters, param
+from mechanisms.parameters import ONLY_LISTS, Many
 from mechanisms.priors import signed_weights
 
 LEVELS = (3, 7)  # paper A.1, Discretization/assignment; the ranges below are not in the paper
@@ -15,7 +16,7 @@ CUTOFF = (-1.2, 1.2)
 VALUE = (-1.5, 1.5)
 NEVER = -1e30
 
-Numbers = Annotated[tuple[Number, ...], Strict(False)]
+Numbers = Many[Number]
 
 
 class DiscreteAssignmentParameters(Parameters, frozen=True):
@@ -26,10 +27,12 @@ class DiscreteAssignmentParameters(Parameters, frozen=True):
         Literal["bins", "clusters"],
         Field(description="bins of a weighted sum of the parents, or the nearest center in their space"),
     ]
-    value: Annotated[tuple[Number, ...], Strict(False), Field(min_length=1, description="value of each level")]
+    value: Annotated[
+        tuple[Number, ...], Strict(False), Field(min_length=1, description="value of each level"), ONLY_LISTS
+    ]
     weight: Annotated[Numbers, Field(description="of `bins`: effect of each parent on the sum")] = ()
     cutoff: Annotated[Numbers, Field(description="of `bins`: ends of all bins but the last, ascending")] = ()
-    center: Annotated[tuple[Numbers, ...], Strict(False), Field(description="of `clusters`: a point a level")] = ()
+    center: Annotated[Many[Numbers], Field(description="of `clusters`: a point a level")] = ()
 
 
 class DiscreteAssignment(Mechanism, family="discrete_assignment"):

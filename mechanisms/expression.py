@@ -8,10 +8,14 @@ the interpreter of `mechanisms.formula`.
 import ast
 import dataclasses
 import difflib
+import keyword
 import math
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
+
+from mechanisms.parameters import fits_float32
 
 MAX_CHARACTERS = 2000
 MAX_OPERATIONS = 256
@@ -98,6 +102,11 @@ def parse(text: str, parents: Sequence[str], constants: Mapping[str, float]) -> 
     """
     if len(text) > MAX_CHARACTERS:
         raise ExpressionError(f"is {len(text)} characters long, at most {MAX_CHARACTERS} are allowed")
+    for kind, names in (("parent", parents), ("constant", constants)):
+        for name in names:
+            if not _can_be_named(name):
+                wanted = "rename it to letters, digits and _"
+                raise ExpressionError(f"the {kind} '{name}' cannot be named in a formula; {wanted}")
     shared = sorted(set(parents) & set(constants))
     if shared:
         raise ExpressionError(f"'{shared[0]}' is both a parent and a constant")
@@ -118,25 +127,31 @@ def parse(text: str, parents: Sequence[str], constants: Mapping[str, float]) -> 
     return expression
 
 
+#: A register while a formula is read: ("constant", its value), or the place of a parent or of an operation's result.
+_Register = tuple[str, float] | tuple[str, int]
+
+
 class _Compiler:
     def __init__(self, parents: tuple[str, ...], constants: dict[str, float]):
         self.parents = parents
         self.named = {"pi": math.pi, **constants}
         self.constants: list[float] = []
-        self.operations: list[tuple[str, tuple, tuple, tuple]] = []
+        self.operations: list[tuple[str, _Register, _Register, _Register]] = []
 
     def compile(self, node: ast.AST) -> Expression:
         output = self.visit(node)
-        start = {
-            "constant": 0,
-            "parent": len(self.constants),
-            "result": len(self.constants) + len(self.parents),
-        }
-        place = lambda register: start[register[0]] + register[1]  # noqa: E731
+        self.hold(output)
+
+        def place(register: _Register) -> int:
+            kind, value = register
+            if kind == "constant":
+                return self.constants.index(value)
+            return len(self.constants) + int(value) + (len(self.parents) if kind == "result" else 0)
+
         operations = tuple((name, place(a), place(b), place(c)) for name, a, b, c in self.operations)
         return Expression(tuple(self.constants), self.parents, operations, place(output))
 
-    def visit(self, node: ast.AST) -> tuple[str, int]:
+    def visit(self, node: ast.AST) -> _Register:
         match node:
             case ast.Constant(value=bool() | complex() | str() | bytes() | None):
                 raise ExpressionError(f"contains {node.value!r}; only numbers are allowed")
@@ -163,26 +178,30 @@ class _Compiler:
                 name, swap = _COMPARE[type(op)]
                 a, b = self.visit(left), self.visit(right)
                 return self.emit(name, b, a) if swap else self.emit(name, a, b)
-            case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in FUNCTIONS:
+            case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords) if name in FUNCTIONS:
+                if keywords:
+                    plain = f"{name}({', '.join(map(_text, [*args, *(k.value for k in keywords)]))})"
+                    raise ExpressionError(f"calls {name} with a named argument; arguments are positional: {plain}")
                 if len(args) != FUNCTIONS[name]:
                     raise ExpressionError(f"calls {name} with {len(args)} arguments, expected {FUNCTIONS[name]}")
                 return self.emit(name, *(self.visit(arg) for arg in args))
-            case ast.Call(func=ast.Name(id=name)):
+            case ast.Call(func=ast.Name(id=name)) if name not in (*self.parents, *self.named):
                 raise ExpressionError(f"calls '{name}'{_suggest(name, FUNCTIONS)}; allowed are {_list(FUNCTIONS)}")
-        raise ExpressionError(f"contains '{ast.unparse(node)}', which is not allowed in a formula")
+        instead = _instead(node)
+        hint = f"; write {instead}" if instead else ""
+        raise ExpressionError(f"contains '{_text(node)}', which is not allowed in a formula{hint}")
 
-    def constant(self, value: float) -> tuple[str, int]:
+    def constant(self, value: float) -> _Register:
+        """A number as it is written."""
         try:
             number = float(value)
         except OverflowError:
             number = math.inf
-        if not math.isfinite(number):
-            raise ExpressionError("contains a number that is too large")
-        if number not in self.constants:
-            self.constants.append(number)
-        return ("constant", self.constants.index(number))
+        if not fits_float32(number):
+            raise ExpressionError(f"contains a number that float32 cannot hold: {number:g}")
+        return ("constant", number + 0.0)
 
-    def name(self, name: str) -> tuple[str, int]:
+    def name(self, name: str) -> _Register:
         if name in self.parents:
             return ("parent", self.parents.index(name))
         if name in self.named:
@@ -192,14 +211,85 @@ class _Compiler:
             f"uses '{name}'{_suggest(name, known)}, neither a parent nor a constant; known are {_list(known)}"
         )
 
-    def emit(self, name: str, first: tuple[str, int], *others: tuple[str, int]) -> tuple[str, int]:
-        a, b, c = (first, *others, first, first)[:3]
+    def emit(self, name: str, *arguments: _Register) -> _Register:
+        if all(kind == "constant" for kind, _ in arguments):
+            # In float64, and only what comes out has to fit: h * h leaves float32, h * h / (m * k) does not.
+            with np.errstate(all="ignore"):
+                values = [np.float64(value) for _, value in (*arguments, arguments[0], arguments[0])]
+                return ("constant", float(OPERATIONS[name](np, *values[:3])) + 0.0)
+        for argument in arguments:
+            self.hold(argument)
+        a, b, c = (*arguments, arguments[0], arguments[0])[:3]
         operation = (name, a, b, c)
         if operation not in self.operations:
             if len(self.operations) == MAX_OPERATIONS:
                 raise ExpressionError(f"has more than {MAX_OPERATIONS} operations")
             self.operations.append(operation)
         return ("result", self.operations.index(operation))
+
+    def hold(self, register: _Register) -> None:
+        """Give a constant that the program reads its register."""
+        kind, value = register
+        if kind == "constant" and value not in self.constants:
+            if not fits_float32(value):
+                raise ExpressionError(f"computes a number from constants that float32 cannot hold: {value:g}")
+            self.constants.append(value)
+
+
+def _can_be_named(name: str) -> bool:
+    """Whether Python reads a name in a formula as this very text."""
+    return name.isidentifier() and not keyword.iskeyword(name) and unicodedata.normalize("NFKC", name) == name
+
+
+def _instead(node: ast.AST) -> str | None:
+    """What the language has for a piece of Python that is not in it."""
+    match node:
+        case ast.BinOp(op=ast.BitXor()):  # which binds less than a sum, so that what is meant is not in the tree
+            return "** for a power"
+        case ast.BinOp(op=ast.FloorDiv(), left=a, right=b):
+            return f"floor({_part(a)} / {_part(b)})"
+        case ast.BinOp(op=ast.Mod(), left=a, right=b):
+            return f"{_part(a)} - {_part(b)} * floor({_part(a)} / {_part(b)})"
+        case ast.BinOp(op=ast.BitAnd(), left=a, right=b):
+            return f"{_part(a)} * {_part(b)}"
+        case ast.BinOp(op=ast.BitOr(), left=a, right=b):
+            return f"max({_text(a)}, {_text(b)})"
+        case ast.BoolOp(op=ast.And(), values=values):
+            return " * ".join(map(_part, values))
+        case ast.BoolOp(op=ast.Or(), values=[*rest, last]):
+            return "".join(f"max({_text(value)}, " for value in rest) + _text(last) + ")" * len(rest)
+        case ast.UnaryOp(op=ast.Not() | ast.Invert(), operand=operand):
+            return f"where({_text(operand)}, 0, 1)"
+        case ast.IfExp(test=test, body=body, orelse=orelse):
+            return f"where({_text(test)}, {_text(body)}, {_text(orelse)})"
+        case ast.Compare(left=a, ops=[ast.Eq()], comparators=[b]):
+            return f"({_part(a)} <= {_part(b)}) * ({_part(a)} >= {_part(b)})"
+        case ast.Compare(left=a, ops=[ast.NotEq()], comparators=[b]):
+            return f"({_part(a)} < {_part(b)}) + ({_part(a)} > {_part(b)})"
+        case ast.Compare(left=left, comparators=others) if any(map(_is_bitwise, [left, *others])):
+            return "each comparison in parentheses"
+        case ast.Compare(left=left, ops=ops, comparators=others) if len(ops) > 1:
+            pairs = zip([left, *others[:-1]], ops, others, strict=True)
+            return " * ".join(f"({_text(ast.Compare(a, [op], [b]))})" for a, op, b in pairs)
+        case ast.Call(func=ast.Attribute(attr=name), args=args, keywords=[]) if name in FUNCTIONS:
+            return f"{name}({', '.join(map(_text, args))})"
+        case ast.Call(func=ast.Name() | ast.Constant() | ast.BinOp() as factor, args=[other], keywords=[]):
+            return f"{_part(factor)} * {_part(other)}"
+    return None
+
+
+def _is_bitwise(node: ast.AST) -> bool:
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd | ast.BitOr)
+
+
+def _part(node: ast.AST) -> str:
+    """A piece of a formula, as an operand."""
+    return _text(node) if isinstance(node, ast.Name | ast.Constant | ast.Call) else f"({_text(node)})"
+
+
+def _text(node: ast.AST) -> str:
+    text = ast.unparse(node)
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def _suggest(name: str, known: Sequence[str] | Mapping[str, object]) -> str:

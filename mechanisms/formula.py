@@ -13,7 +13,9 @@ from jaxtyping import Float, Int
 from pydantic import Field, Strict
 
 from mechanisms.base import Array, Mechanism, Number, ParameterError, Parameters, param, round_up
-from mechanisms.expression import CODES, OPERATIONS, ExpressionError, parse
+from mechanisms.derivatives import INSTRUCTIONS
+from mechanisms.expression import CODES, ExpressionError, parse
+from mechanisms.parameters import FROZEN
 from mechanisms.priors import WEIGHT_SCALE, signed_weights
 
 
@@ -22,7 +24,12 @@ class FormulaParameters(Parameters, frozen=True):
 
     family: Literal["formula"]
     expression: Annotated[str, Field(min_length=1, description="for example `g * m / r**2`")]
-    constants: Annotated[dict[str, Number], Strict(False), Field(description="values of named constants")] = {}
+    constants: Annotated[
+        dict[str, Number],
+        Strict(False),
+        FROZEN,
+        Field(description="values of named constants", validate_default=True),
+    ] = {}
 
 
 class Formula(Mechanism, family="formula"):
@@ -86,15 +93,8 @@ class Formula(Mechanism, family="formula"):
         def step(registers, instruction):
             code, arguments, target = instruction
             a, b, c = (registers[arguments[i]] for i in range(3))
-            return registers.at[target].set(jax.lax.switch(code, _INSTRUCTIONS, a, b, c)), None
+            return registers.at[target].set(jax.lax.switch(code, INSTRUCTIONS, a, b, c)), None
 
         targets = n_constants + jnp.arange(n_operations)
         registers, _ = jax.lax.scan(step, registers, (self.operation, self.arguments, targets))
         return registers[self.output]
-
-
-def _instruction(operation):
-    return lambda a, b, c: operation(jnp, a, b, c).astype(a.dtype)
-
-
-_INSTRUCTIONS = [_instruction(operation) for operation in OPERATIONS.values()]

@@ -9,6 +9,7 @@ from jaxtyping import Float, Int
 from pydantic import Field, Strict
 
 from mechanisms.base import Array, Mechanism, Number, ParameterError, Parameters, param
+from mechanisms.parameters import ONLY_LISTS, Many
 from mechanisms.priors import BIAS, INPUT_LIMIT, signed_weights
 from mechanisms.tails import compress
 
@@ -16,16 +17,16 @@ from mechanisms.tails import compress
 MAX_PAIRS = 3
 PAIR_SCALE = 0.5
 
-Pair = Annotated[tuple[str, str], Strict(False)]
+Pair = Annotated[tuple[str, str], Strict(False), ONLY_LISTS]
 
 
 class LinearInteractionParameters(Parameters, frozen=True):
     """Weights of the parents, and of the products of some pairs of them."""
 
     family: Literal["linear_interaction"]
-    weight: Annotated[tuple[Number, ...], Strict(False), Field(description="linear effect of each parent")]
-    pairs: Annotated[tuple[Pair, ...], Strict(False), Field(description="names of the parents that interact")]
-    interaction: Annotated[tuple[Number, ...], Strict(False), Field(description="effect of each pair's product")]
+    weight: Annotated[Many[Number], Field(description="linear effect of each parent")]
+    pairs: Annotated[Many[Pair], Field(description="names of the parents that interact")]
+    interaction: Annotated[Many[Number], Field(description="effect of each pair's product")]
     bias: Annotated[Number, Field(description="constant term")]
 
 

@@ -20,7 +20,7 @@ from mechanisms import (  # noqa: F401
     tree_based,
     trig_periodic,
 )
-from mechanisms.base import REGISTRY, Component, Kind
+from mechanisms.base import REGISTRY, Component, Kind, is_shipped
 from mechanisms.noise import (  # noqa: F401
     beta,
     censored,
@@ -61,3 +61,8 @@ KINDS: tuple[Kind, ...] = ("mechanism", "noise", "root")
 def families(kind: Kind) -> dict[str, type[Component]]:
     """The registered families of one kind, by name."""
     return dict(REGISTRY[kind])
+
+
+def shipped(kind: Kind) -> tuple[str, ...]:
+    """The families of one kind that are this package's own, and no user's, sorted."""
+    return tuple(sorted(family for family, cls in REGISTRY[kind].items() if is_shipped(cls)))

@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 from pydantic import Field, Strict
 
 from mechanisms.base import Array, Mechanism, Number, ParameterError, Parameters, param
+from mechanisms.parameters import ONLY_LISTS, Many
 
 # Paper A.1, Tree-based; it does not say what the leaves are.
 DEPTH = (2, 4)
@@ -19,17 +20,21 @@ LEAF = (-1.5, 1.5)
 N_SPLITS, N_LEAVES = 2 ** DEPTH[1] - 1, 2 ** DEPTH[1]
 
 
-Names = Annotated[tuple[str, ...], Strict(False)]
-Numbers = Annotated[tuple[Number, ...], Strict(False)]
+Numbers = Many[Number]
 
 
 class TreeBasedParameters(Parameters, frozen=True):
     """Complete binary trees, level by level: below split i come 2i+1 (at or below its threshold) and 2i+2 (above)."""
 
     family: Literal["tree_based"]
-    parent: Annotated[tuple[Names, ...], Strict(False), Field(min_length=1, description="what splits look at, by tree")]
-    threshold: Annotated[tuple[Numbers, ...], Strict(False), Field(description="threshold of each split, by tree")]
-    leaf: Annotated[tuple[Numbers, ...], Strict(False), Field(description="leaves from left to right, by tree")]
+    parent: Annotated[
+        tuple[Many[str], ...],
+        Strict(False),
+        Field(min_length=1, description="what splits look at, by tree"),
+        ONLY_LISTS,
+    ]
+    threshold: Annotated[Many[Numbers], Field(description="threshold of each split, by tree")]
+    leaf: Annotated[Many[Numbers], Field(description="leaves from left to right, by tree")]
 
 
 class TreeBased(Mechanism, family="tree_based"):

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 def test_python_of_the_readme_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    assert len(blocks) == 2
+    assert len(blocks) == 3
     scope: dict = {}
     try:
         for number, block in enumerate(blocks):
@@ -24,6 +24,7 @@ def test_python_of_the_readme_runs(tmp_path, monkeypatch):
     assert scope["data"].values.shape == (1000, 3) and scope["twin"].mask[:, 1].all()
     assert set(scope["board"]["method"]) == {"mine", "pc"}
     assert scope["hill"].values.shape == (100, 10)
+    assert (scope["shifts"].rows()["status"] == "completed").all() and scope["shifts"].leaderboard()["f1"].max() > 0
 
 
 @pytest.mark.parametrize("notebook", sorted((ROOT / "notebooks").glob("*.py")), ids=lambda path: path.stem)

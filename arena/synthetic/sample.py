@@ -1,15 +1,20 @@
 """Random specs of the synthetic family (paper A.1): a graph, then families, then parameters for every node."""
 
+import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, get_args
 
 import jax
 import numpy as np
 
+from arena.calibrate import Scaling, calibrate
+from arena.checks import as_key
 from arena.errors import SpecError
 from arena.spec import SCMSpec
 from arena.spec_errors import did_you_mean, listed
 from arena.synthetic import graphs
+from arena.synthetic.difficulty import HIGH_NOISE, WEAK_SIGNAL
+from arena.synthetic.graphs.base import MAX_TRIES
 from mechanisms import registry
 from mechanisms.base import Kind
 
@@ -19,11 +24,30 @@ FAMILY_COUNTS = ((10, (2, 4)), (20, (3, 5)), (30, (4, 6)), (50, (5, 8)), (float(
 ROOT_COUNTS = ((1, (1, 1)), (3, (1, 2)), (8, (2, 4)), (float("inf"), (3, 6)))
 #: At most this share of the nodes is without noise (paper A.1, No-noise option).
 MAX_NOISE_FREE = 0.1
-#: What the values of a root family are, where not continuous.
-ROOT_KINDS = {"bernoulli": "binary"}
+#: How roots depend on each other (paper A.1, Root dependency).
+RootDependency = Literal["independent_roots", "correlated_normal", "random_covariance_normal", "uniform_ball"]
+RHO = (0.25, 0.75)
+BALL_SCALE, BALL_CENTER = (0.75, 2.0), (-0.5, 0.5)
 
 
-def sample_spec(
+def sample_spec(key: jax.Array, *, d: int, scaling: Scaling = "paper", **options: Any) -> SCMSpec:
+    """A random SCM of the synthetic family, calibrated.
+
+    Args:
+        key: A typed JAX key; the same key gives the same spec.
+        d: Number of variables, named X0 ... in an order that says nothing about the graph.
+        scaling: `paper`, or `internal` for an internally standardised SCM; see `arena.calibrate`.
+        options: As in `draft_spec`: graph, mechanisms, noises, roots, root_dependency, stressors, name.
+
+    Raises:
+        SpecError: If a family is unknown, or no valid graph of that size is found.
+    """
+    if scaling not in get_args(Scaling):
+        raise SpecError(f"no scaling '{scaling}'; scalings are {listed(get_args(Scaling))}")
+    return calibrate(draft_spec(key, d=d, **options), scaling).spec
+
+
+def draft_spec(
     key: jax.Array,
     *,
     d: int,
@@ -31,57 +55,111 @@ def sample_spec(
     mechanisms: Sequence[str] | None = None,
     noises: Sequence[str] | None = None,
     roots: Sequence[str] | None = None,
+    root_dependency: RootDependency = "independent_roots",
+    stressors: Sequence[str] = (),
     name: str = "synthetic",
 ) -> SCMSpec:
-    """A random SCM of the synthetic family.
+    """A random SCM whose calibrated fields are still to be determined.
 
     Args:
-        key: A typed JAX key; the same key gives the same spec.
-        d: Number of variables, named X0 ... in an order that says nothing about the graph.
+        key: A typed JAX key.
+        d: Number of variables.
         graph: A graph family.
-        mechanisms: Families to draw from, all registered ones when omitted; likewise `noises` and `roots`.
-            How many of them are active depends on d (paper A.1, Family mixing).
+        mechanisms: Families to draw from, those of this package (without formula) when omitted; likewise `noises` and
+            `roots`. How many of them are active depends on d (paper A.1, Family mixing).
+        root_dependency: How roots depend on each other; all but the first give the roots' joint distribution.
+        stressors: `weak_signal` and `high_noise` are built in; the others do nothing to the SCM.
         name: The spec's name.
-
-    Raises:
-        SpecError: If a family is unknown, or no valid graph of that size is found.
     """
     if graph not in graphs.FAMILIES:
         raise SpecError(f"no graph family '{graph}'{did_you_mean(graph, graphs.FAMILIES)}: {listed(graphs.FAMILIES)}")
-    rng = generator(key)
-    cap = graphs.in_degree_caps(d)[rng.integers(3)]
-    adjacency = graphs.FAMILIES[graph].sample(rng, d, cap)
-    is_root = ~adjacency.any(axis=0)
+    if root_dependency not in get_args(RootDependency):
+        raise SpecError(f"no root dependency '{root_dependency}': {listed(get_args(RootDependency))}")
+    rng, d = generator(as_key(key)), _size(d)
+    adjacency, is_root = _graph(rng, graph, d, 1 if root_dependency == "independent_roots" else 2)
     n_roots = int(is_root.sum())
+    names = [f"X{j}" for j in range(d)]
 
     equations = iter(_mix(rng, "mechanism", mechanisms, FAMILY_COUNTS, d, d - n_roots))
     channels = iter(_mix(rng, "noise", noises, FAMILY_COUNTS, d, d - n_roots, rare={"none": int(MAX_NOISE_FREE * d)}))
     sources = iter(_mix(rng, "root", roots, ROOT_COUNTS, n_roots, n_roots))
-    names = [f"X{j}" for j in range(d)]
-    nodes = []
+    data: dict[str, Any] = {"name": name, "nodes": []}
+    if root_dependency != "independent_roots":
+        data["root_block"] = _block(rng, root_dependency, [names[j] for j in np.flatnonzero(is_root)])
     for j in range(d):
         parents = [names[i] for i in np.flatnonzero(adjacency[:, j])]
-        if not parents:
-            family = next(sources)
-            kind = ROOT_KINDS.get(family, "continuous")
-            nodes.append({"name": names[j], "kind": kind, "root": _draw(rng, "root", family)})
+        if parents:
+            data["nodes"].append(_structural_node(rng, names[j], parents, next(equations), next(channels), stressors))
+        elif "root_block" in data:
+            data["nodes"].append({"name": names[j]})
         else:
-            equation = _draw(rng, "mechanism", next(equations), parents)
-            nodes.append({"name": names[j], "parents": parents, "mechanism": equation,
-                          "noise": _draw(rng, "noise", next(channels))})  # fmt: skip
+            family = next(sources)
+            kind = registry.families("root")[family].value_kind  # type: ignore[attr-defined]
+            data["nodes"].append({"name": names[j], "kind": kind, "root": _draw(rng, "root", family)})
+    data["factors"] = _factors(data["nodes"], graph, adjacency, root_dependency, stressors)
+    return SCMSpec.from_dict(data)
 
-    active = lambda field: sorted({node[field]["family"] for node in nodes if field in node})  # noqa: E731
-    factors = {
-        "graph_family": graph,
-        "d": d,
-        "n_edges": int(adjacency.sum()),
-        "mechanisms": active("mechanism"),
-        "noises": active("noise"),
-        "roots": active("root"),
-        "root_dependency": "independent",
-        "difficulty": "baseline",
+
+def _size(d: Any) -> int:
+    try:
+        return operator.index(d)
+    except TypeError:
+        raise SpecError(f"d is {d!r}; expected a whole number of variables") from None
+
+
+def _graph(rng: np.random.Generator, graph: str, d: int, min_roots: int) -> tuple[np.ndarray, np.ndarray]:
+    """A valid graph with enough roots, and which of its nodes are roots."""
+    for _ in range(MAX_TRIES):
+        caps = graphs.in_degree_caps(d)
+        adjacency = graphs.FAMILIES[graph].sample(rng, d, caps[rng.integers(len(caps))])
+        is_root = ~adjacency.any(axis=0)
+        if is_root.sum() >= min_roots:
+            return adjacency, is_root
+    raise SpecError(f"no {graph} graph with {d} variables and {min_roots} roots in {MAX_TRIES} tries")
+
+
+def _structural_node(
+    rng: np.random.Generator, name: str, parents: list[str], equation: str, channel: str, stressors: Sequence[str]
+) -> dict[str, Any]:
+    noise = registry.families("noise")[channel]
+    placeholders = dict.fromkeys(noise.calibrated, 0.0)  # type: ignore[attr-defined]
+    node = {
+        "name": name,
+        "parents": parents,
+        "mechanism": _draw(rng, "mechanism", equation, parents),
+        "noise": {**_draw(rng, "noise", channel), **placeholders},
     }
-    return SCMSpec.from_dict({"name": name, "nodes": nodes, "factors": factors})
+    if "weak_signal" in stressors:
+        node["strength"] = WEAK_SIGNAL
+    if "high_noise" in stressors:
+        node["extra_noise"] = HIGH_NOISE
+    return node
+
+
+def _block(rng: np.random.Generator, family: str, roots: list[str]) -> dict[str, Any]:
+    r = len(roots)
+    match family:
+        case "correlated_normal":
+            return {"family": family, "roots": roots, "rho": rng.uniform(*RHO),
+                    "signs": [int(s) for s in rng.choice((-1, 1), size=r)]}  # fmt: skip
+        case "random_covariance_normal":
+            return {"family": family, "roots": roots, "loadings": rng.normal(size=(r, rng.integers(1, r + 1))).tolist()}
+    return {"family": family, "roots": roots}  # scale and center cancel when the columns are standardised
+
+
+def _factors(nodes: list[dict[str, Any]], graph: str, adjacency: np.ndarray, dependency: str, stressors) -> dict:
+    used = lambda field: {node[field]["family"] for node in nodes if field in node}  # noqa: E731
+    tags = {registry.families("mechanism")[f].tag for f in used("mechanism")}  # type: ignore[attr-defined]
+    return {
+        "graph_family": graph,
+        "d": len(nodes),
+        "n_edges": int(adjacency.sum()),
+        "mechanisms": sorted(tags),
+        "noises": sorted(used("noise")),
+        "roots": sorted(used("root")),
+        "root_dependency": dependency,
+        "difficulty": sorted(stressors) or ["baseline"],
+    }
 
 
 def generator(key: jax.Array) -> np.random.Generator:
@@ -99,7 +177,7 @@ def _mix(
     rare: dict[str, int] | None = None,
 ) -> list[str]:
     """A family for each of `n_nodes`: each active family at least once, `rare` ones at most so often."""
-    families, rare = _known(kind, among), rare or {}
+    families, rare = _one_a_tag(rng, kind, _known(kind, among)), rare or {}
     low, high = next(bounds for limit, bounds in counts if size <= limit)
     usable = [family for family in families if rare.get(family, n_nodes) > 0] or families
     n_active = min(int(rng.integers(low, high + 1)), len(usable), max(n_nodes, 1))
@@ -112,11 +190,24 @@ def _mix(
 
 
 def _known(kind: Kind, among: Sequence[str] | None) -> list[str]:
+    """The families to draw from: those given, or those that this package ships."""
+    if among is None:
+        return [family for family in registry.shipped(kind) if family != "formula"]
     families = registry.families(kind)
-    for family in among or ():
+    for family in [among] if isinstance(among, str) else among:
         if family not in families:
             raise SpecError(f"no {kind} family '{family}'{did_you_mean(family, families)}: {listed(families)}")
-    return sorted(among or families)
+    if not among:
+        raise SpecError(f"no {kind} family is given; families are {listed(families)}")
+    return sorted({among} if isinstance(among, str) else set(among))
+
+
+def _one_a_tag(rng: np.random.Generator, kind: Kind, families: list[str]) -> list[str]:
+    """Mechanism families that are scored as one (the two products) take part as one."""
+    tags: dict[str, list[str]] = {}
+    for family in families:
+        tags.setdefault(getattr(registry.families(kind)[family], "tag", family), []).append(family)
+    return [str(rng.choice(same)) if len(same) > 1 else same[0] for same in tags.values()]
 
 
 def _draw(rng: np.random.Generator, kind: Kind, family: str, *parents: Any) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from scipy.special import softmax
 
 from mechanisms import quantiles
 from mechanisms.base import Array, Number, ParameterError, Parameters, Root, param
+from mechanisms.parameters import ONLY_LISTS
 
 # Paper A.1, Multinomial discrete roots.
 CATEGORIES = (2, 10)
@@ -23,6 +24,7 @@ class MultinomialParameters(Parameters, frozen=True):
         tuple[Annotated[Number, Field(ge=0)], ...],
         Strict(False),
         Field(min_length=2, max_length=1000, description="probability of each category; they sum to 1"),
+        ONLY_LISTS,
     ]
 
 

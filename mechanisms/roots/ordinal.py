@@ -8,6 +8,7 @@ from scipy.special import softmax
 
 from mechanisms import quantiles
 from mechanisms.base import Array, Number, Parameters, Root, param
+from mechanisms.parameters import ONLY_LISTS
 
 LEVELS = (3, 6)  # paper A.1, Ordinal categorical roots
 
@@ -20,6 +21,7 @@ class OrdinalParameters(Parameters, frozen=True):
         tuple[Annotated[Number, Field(ge=0)], ...],
         Strict(False),
         Field(min_length=2, max_length=1000, description="probability of each level, in order; they sum to 1"),
+        ONLY_LISTS,
     ]
 
 

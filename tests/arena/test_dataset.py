@@ -107,3 +107,25 @@ def test_a_permuted_triangular_matrix_is_a_dag(d, seed):
     order = rng.permutation(d)
     graph = np.triu(rng.random((d, d)) < 0.5, 1)[np.ix_(order, order)]
     np.testing.assert_array_equal(check_dag(graph, [str(i) for i in range(d)], "g"), graph)
+
+
+def test_a_dataset_is_its_own_and_read_only():
+    """What the caller does to the array later changes nothing, and neither can a method."""
+    table = np.arange(6.0).reshape(3, 2)
+    data = Dataset(("a", "b"), table)
+    table[:] = np.nan
+    assert (data.values == np.arange(6.0).reshape(3, 2)).all()
+    with pytest.raises(ValueError, match="read-only"):
+        data.values[0, 0] = 1.0
+
+
+def test_datasets_compare_by_identity():
+    data = Dataset(("a",), np.zeros((2, 1)))
+    assert data == data and data != Dataset(("a",), np.zeros((2, 1)))
+
+
+def test_long_chains_are_checked_in_time():
+    chain = np.eye(2000, k=1, dtype=np.int8)
+    assert find_cycle(chain) is None
+    chain[1999, 0] = 1
+    assert len(find_cycle(chain)) == 2000

@@ -10,7 +10,7 @@ from specs import PARAMETRIC, descendants, linear_gaussian, moments, random_spec
 import arena
 from arena.compiler import compile_on_host
 from arena.errors import DataError, SpecError
-from arena.interventions import do_rows, evaluate
+from arena.interventions import do_rows
 from arena.spec import SCMSpec
 
 N = 200_000
@@ -65,8 +65,9 @@ def test_soft_is_a_blend():
 
 @pytest.mark.parametrize("seed", range(6))
 def test_non_descendants_are_bit_identical_and_descendants_are_not(seed):
-    """Over all families: a do() changes descendants of its targets and not one bit of anything else."""
-    spec = random_spec(seed, d=10, graph=("erdos_renyi", "scale_free")[seed % 2])
+    """A do() changes descendants of its targets and not one bit of anything else."""
+    smooth = [*PARAMETRIC, "formula"]
+    spec = random_spec(seed, d=10, graph=("erdos_renyi", "scale_free")[seed % 2], mechanisms=smooth)
     scm, rng = arena.compile(spec), np.random.default_rng(seed)
     has_children = np.flatnonzero(spec.adjacency.any(1))
     targets = rng.choice(has_children, size=1 + seed % 2, replace=False).tolist()
@@ -107,13 +108,13 @@ def test_a_value_per_row_equals_rows_one_by_one():
     mask = rng.random((n, 10)) < 0.15
     values = rng.normal(size=(n, 10)).astype(np.float32)
     noise = scm.draw_noise(KEY, n)
-    together = np.asarray(evaluate(do_rows(scm, mask, values), noise))
+    together = np.asarray(do_rows(scm, mask, values).evaluate(noise))
     for i in range(0, n, 8):
         targets = {spec.names[j]: values[i, j] for j in np.flatnonzero(mask[i])}
-        alone = np.asarray(evaluate(arena.do(scm, targets), noise[i : i + 1]))
+        alone = np.asarray(arena.do(scm, targets).evaluate(noise[i : i + 1]))
         np.testing.assert_allclose(together[i], alone[0], rtol=1e-5, atol=1e-6)
     by_vector = arena.do(scm, X0=jnp.arange(n, dtype=jnp.float32))
-    assert (np.asarray(evaluate(by_vector, noise))[:, 0] == np.arange(n)).all()
+    assert (np.asarray(by_vector.evaluate(noise))[:, 0] == np.arange(n)).all()
 
 
 def test_counterfactual_keeps_the_units():
@@ -263,9 +264,99 @@ def test_float64_when_asked():
     assert arena.sample(arena.compile(spec), KEY, 10).values.dtype == np.float32
 
 
+def test_repeated_questions_compile_once():
+    """Un-jitted use in a loop, as a person would write it: nothing is compiled again."""
+    scm = arena.compile(linear_gaussian(3))
+
+    def ask(v):
+        slope = jax.grad(lambda v: arena.expectation(arena.do(scm, v1=v), "v0", key=KEY, n=50))(v)
+        arena.ate(scm, "v0", {"v1": v}, {"v1": 0.0}, key=KEY, n=50)
+        return slope
+
+    ask(0.1)
+    compiled = []
+    jax.monitoring.register_event_duration_secs_listener(
+        lambda event, duration, **_: compiled.append(event) if "backend_compile" in event else None
+    )
+    try:
+        for v in (0.2, 0.3, 0.4):
+            ask(v)
+    finally:
+        jax.monitoring.clear_event_listeners()
+    assert not compiled
+
+
+def test_gradients_ignore_what_an_intervention_cut_off():
+    """A mechanism that is not finite at the point matters no more once its node is set, or softly set to the full."""
+    cause = {"name": "a", "root": {"family": "gaussian", "mean": -3.0, "scale": 0.1}}
+    root = {"name": "b", "parents": ["a"], "mechanism": {"family": "formula", "expression": "log(a)"}}
+    sum_ = {"name": "c", "parents": ["a", "b"], "mechanism": {"family": "formula", "expression": "2 * a + 3 * b"}}
+    scm = arena.compile(SCMSpec.from_dict({"name": "cut", "nodes": [cause, root, sum_]}))
+    ask = lambda v, edit: arena.expectation(edit(arena.do(scm, a=v)), "c", key=KEY, n=50)  # noqa: E731
+    for edit in (lambda s: arena.do(s, b=1.0), lambda s: arena.soft(s, b=1.0, softness=1.0)):
+        np.testing.assert_allclose(jax.grad(lambda v, edit=edit: ask(v, edit))(-1.0), 2.0, rtol=1e-5)
+
+
+def test_a_soft_intervention_has_a_gradient_in_its_softness():
+    spec = linear_gaussian(2)
+    scm = arena.compile(spec)
+    child = next(node.name for node in spec.nodes if node.parents)
+    for softness in (0.45, 1.0):
+        ask = lambda w: arena.expectation(arena.soft(scm, {child: 2.0}, softness=w), child, key=KEY, n=5000)  # noqa: E731
+        plain = arena.expectation(scm, child, key=KEY, n=5000)
+        np.testing.assert_allclose(jax.grad(ask)(softness), 2.0 - plain, rtol=1e-3, atol=1e-3)
+
+
+def test_keys_derived_by_the_caller_are_not_our_noise():
+    scm = arena.compile(random_spec(2))
+    noise = np.asarray(scm.draw_noise(KEY, 500))
+    for derived in [*jax.random.split(KEY, 10), *(jax.random.fold_in(KEY, j) for j in range(10)), KEY]:
+        mine = np.asarray(jax.random.uniform(derived, (500,)))
+        assert np.abs([np.corrcoef(mine, column)[0, 1] for column in noise.T]).max() < 0.2
+
+
+def test_float64_noise_has_no_ties():
+    with jax.enable_x64(True):
+        scm = arena.compile(linear_gaussian(0), dtype=np.float64)
+        noise = np.asarray(scm.draw_noise(KEY, 20_000))
+    assert noise.dtype == np.float64 and len(np.unique(noise)) == noise.size
+
+
+def test_counterfactuals_of_edited_worlds():
+    """The factual world is the SCM that is handed in, interventions included; the answer's mask says all of them."""
+    scm = arena.compile(linear_gaussian(4))
+    data = arena.sample(scm, KEY, 50)
+    twin = arena.counterfactual(scm, data, v1=1.0)
+    with pytest.raises(DataError, match="its interventions included"):
+        arena.counterfactual(scm, twin, v2=0.0)
+    both = arena.counterfactual(arena.do(scm, v1=1.0), twin, v2=0.0)
+    assert (both.values == arena.sample(arena.do(scm, v1=1.0, v2=0.0), KEY, 50).values).all()
+    assert both.mask[:, [1, 2]].all() and both.mask.sum() == 100
+    shifted = arena.shift(scm, v3=1.0)
+    assert arena.counterfactual(shifted, arena.sample(shifted, KEY, 50), v2=0.0).mask[:, [2, 3]].all()
+
+
+def test_counterfactuals_of_small_numbers_are_checked_as_well():
+    """Whether rows are from an SCM is judged in units of their own spread."""
+
+    def tiny(weight):
+        cause = {"name": "a", "root": {"family": "gaussian", "mean": 0.0, "scale": 1e-6}}
+        effect = {"name": "b", "parents": ["a"],
+                  "mechanism": {"family": "linear_additive", "weight": [weight], "bias": 0.0}}  # fmt: skip
+        return arena.compile(SCMSpec.from_dict({"name": "tiny", "nodes": [cause, effect]}))
+
+    data = arena.sample(tiny(1.0), KEY, 50)
+    with pytest.raises(DataError, match="not from this SCM"):
+        arena.counterfactual(tiny(-5.0), data, a=0.0)
+
+
 @pytest.mark.parametrize(
     "edit, words",
     [
+        (lambda scm: arena.do(scm, v1=None), ["'v1'", "None", "expected a number"]),
+        (lambda scm: arena.do(scm, v1="1"), ["'v1'", "expected a number"]),
+        (lambda scm: arena.do(scm, {"v1": 1.0}, v1=2.0), ["'v1' is given twice"]),
+        (lambda scm: arena.expectation(scm, "v1", key=KEY, n=0), ["0 units"]),
         (lambda scm: arena.do(scm, v9=1.0), ["'v9' is not a variable", "did you mean"]),
         (lambda scm: arena.do(scm, v1=np.zeros((3, 2))), ["'v1'", "shape (3, 2)"]),
         (lambda scm: arena.do(scm, v1=np.zeros(3), v2=np.zeros(4)), ["3, 4 rows"]),

@@ -33,7 +33,7 @@ VALUES = (
     *("f1", "f1_sd", "precision", "recall", "shd", "shd_sd", "nshd", "reachability_distance", "sid"),
     *("auroc", "ap", "cpdag_shd", "seconds"),
 )
-TALLIES = ("n", "missing", "sid_missing")
+TALLIES = ("n", "missing", "sid_missing", "auroc_missing")
 ALL, AVERAGE = "all", "avg"
 
 
@@ -45,12 +45,15 @@ def leaderboard(rows: "pd.DataFrame", by: Sequence[str] = ("family",)) -> "pd.Da
         by: What groups are cut by: columns of `rows` or factors of the scenarios.
 
     Returns:
-        Columns: those of `by`, `split`, `method`; `n` (scenarios with a completed replicate), `missing`
-        (replicates not completed), `sid_missing` (completed, but cyclic); `f1`, `f1_sd`, `precision`,
-        `recall`, `shd`, `shd_sd`, `nshd`, `reachability_distance`, `sid`, `auroc`, `ap`, `cpdag_shd`,
-        `seconds` (of a fit, loading apart). Within a group the best F1 comes first. The groups `all` are
-        plain means of the available groups above them, spreads included (Table 2, Avg): one per split, and
-        one over all cells as split `avg`.
+        Columns: those of `by`, `split`, `method`; `complete` (a score for every table of the group that any method
+        has a row for: only such lines can be compared); `n` (scenarios with a completed replicate), `missing`
+        (replicates not completed), `sid_missing` (completed, but cyclic), `auroc_missing` (completed without an
+        AUROC, of a method that gives edge scores elsewhere); `f1`, `f1_sd`, `precision`, `recall`, `shd`, `shd_sd`,
+        `nshd`, `reachability_distance`, `sid`, `auroc`, `ap`, `cpdag_shd`, `seconds` (of a fit, loading apart).
+        Within a group complete lines come first, then the best F1.
+
+        The groups `all` are plain means of the available groups above them, spreads included (Table 2, Avg): one per
+        split, and one over all cells as split `avg`, whose `n` counts a scenario once per split.
 
     Raises:
         RunError: If an entry of `by` is neither a column nor a factor.
@@ -62,21 +65,30 @@ def leaderboard(rows: "pd.DataFrame", by: Sequence[str] = ("family",)) -> "pd.Da
     done = table[table["status"] == Status.completed]
     scenarios = done.groupby([*cell, "scenario"])[list(MEANS.values())].mean().groupby(cell)
     means = scenarios.mean().rename(columns={column: name for name, column in MEANS.items()})
-    spreads = scenarios[list(SPREADS.values())].std(ddof=1)
-    tallies = pd.DataFrame(
-        {
-            "n": scenarios.size(),
-            "missing": (table["status"] != Status.completed).groupby([table[name] for name in cell]).sum(),
-            "sid_missing": done["sid"].isna().groupby([done[name] for name in cell]).sum(),
-        }
-    )
-    tallies = tallies.fillna(0).astype(int)
-    groups = tallies.join(means).join(spreads.rename(columns={"f1": "f1_sd", "shd": "shd_sd"})).reset_index()
+    spreads = scenarios[list(SPREADS.values())].std(ddof=1).rename(columns={"f1": "f1_sd", "shd": "shd_sd"})
+    groups = _tallies(table, cell).join(means).join(spreads).reset_index()
+    tables = table.drop_duplicates([*cell[:-1], "scenario", "replicate"]).groupby(cell[:-1]).size()
+    groups["complete"] = groups["scored"] == groups.join(tables.rename("tables"), on=cell[:-1])["tables"]
 
     overall = groups.assign(**dict.fromkeys(by, ALL))
     parts = [groups, _plain_means(overall, cell), _plain_means(overall.assign(split=AVERAGE), cell)]
     board = pd.concat([_ordered(part, by) for part in parts], ignore_index=True)
-    return board.loc[:, [*cell, *TALLIES, *VALUES]]
+    return board.loc[:, [*cell, "complete", *TALLIES, *VALUES]]
+
+
+def _tallies(table: Any, cell: list[str]) -> Any:
+    """Per cell `TALLIES` and `scored`, the number of completed rows."""
+    done, unranked = table["status"] == Status.completed, table["auroc"].isna()
+    scoring = table["method"].isin(set(table.loc[~unranked, "method"]))
+    counted = table.assign(
+        n=table["scenario"].where(done),
+        scored=done,
+        missing=~done,
+        sid_missing=done & table["sid"].isna(),
+        auroc_missing=done & unranked & scoring,
+    )
+    how = {"n": "nunique", **dict.fromkeys(("scored", "missing", "sid_missing", "auroc_missing"), "sum")}
+    return counted.groupby(cell).agg(how).astype(int)
 
 
 def failures(rows: "pd.DataFrame") -> "pd.DataFrame":
@@ -111,12 +123,16 @@ def scenario_means(rows: "pd.DataFrame") -> "pd.DataFrame":
 
 def _plain_means(groups: "pd.DataFrame", cell: list[str]) -> "pd.DataFrame":
     grouped: Any = groups.groupby(cell)
-    return grouped[list(TALLIES)].sum().join(grouped[list(VALUES)].mean()).reset_index()
+    cells = grouped.size()
+    board = grouped[list(TALLIES)].sum().join(grouped[list(VALUES)].mean())
+    board["complete"] = grouped["complete"].all() & (cells == cells.groupby(cell[:-1]).transform("max"))
+    return board.reset_index()
 
 
 def _ordered(board: "pd.DataFrame", by: list[str]) -> "pd.DataFrame":
-    order = [*by, "split", "f1", "method"]
-    return board.sort_values(order, ascending=[name != "f1" for name in order], na_position="last")
+    order = [*by, "split", "complete", "f1", "method"]
+    falling = ("complete", "f1")
+    return board.sort_values(order, ascending=[name not in falling for name in order], na_position="last")
 
 
 def _with_factors(rows: "pd.DataFrame", by: list[str]) -> "pd.DataFrame":

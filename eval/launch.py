@@ -1,7 +1,7 @@
 """`run` for what a person types: a suite, a public table or a folder, and the names of methods."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +12,13 @@ from arena.errors import ArenaError, SourceError
 from arena.scenario import Scenario
 from arena.selection import Selection
 from eval import runner
-from eval.plan import check_splits
+from eval.options import check_limits, check_splits
 from eval.run import Run
 
 
 def run(
     source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
-    methods: Iterable[Any] | Mapping[str, Any],
+    methods: runner.Methods,
     *,
     out: str | os.PathLike[str],
     select: Selection | None = None,
@@ -30,7 +30,7 @@ def run(
     Args:
         source: A suite's name (its tables are made below `out` first), `real:NAME`, `real`, a scenario directory, a
             folder of a table with a graph, or a folder of those.
-        methods: Names, `Method`s, or functions from a table `[n, d]` to a matrix `[d, d]`.
+        methods: Names, `Method`s, or functions from a table `[n, d]` to a matrix `[d, d]`; or a single one.
         out: The run directory; the same call again goes on where it stopped.
         select: Which part of the source.
         on_generate: Told of each scenario of a suite when it is written.
@@ -38,11 +38,12 @@ def run(
 
     Raises:
         SourceError: If a source is unknown or its data cannot be had.
-        RunError: If `out` holds other results, or there is nothing to run.
+        RunError: If an option is out of range, `out` holds other results, or there is nothing to run.
         MethodError: If a method is unknown.
     """
     select, chosen = select or Selection(), runner.resolve(methods)
-    check_splits(options.get("splits", SPLITS))  # before tables are made for nothing
+    check_splits(options.get("splits", SPLITS))  # all this before tables are made for nothing
+    check_limits(**{name: options[name] for name in ("jobs", "timeout", "memory") if name in options})
     several = [source] if isinstance(source, str | os.PathLike) else list(source)
     found = [s for one in several for s in scenarios(one, Path(out) / "data", select, on_generate)]
     return runner.run(found, chosen, out=Path(out), replicates=select.replicates, seed=select.seed, **options)

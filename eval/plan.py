@@ -11,8 +11,12 @@ import numpy as np
 from arena.dataset import SPLITS, Split
 from arena.errors import ArenaError, RunError
 from arena.scenario import Scenario
+from eval.fingerprint import fingerprint, qualified_name
 from eval.store import Key
 from methods.base import Method, Status
+
+# Tables that a lane of the pool takes to one method before it goes on to the next.
+BLOCK = 32
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,7 +28,8 @@ class Task:
         scenario: Where the table is from.
         method: What is fitted.
         split: The split, as in the key.
-        seed: Seed of the fit, 31 bits.
+        seed: Seed of the fit, 31 bits: fixed by the table (and the run's seed), so the same for every method, label
+            and scenario name.
         settings: The method's settings as canonical JSON.
         data_hash: Hash of the table and graph; empty where `damage` says why it could not be had.
         damage: Why the data cannot be used, or empty.
@@ -88,22 +93,23 @@ def plan(
             data_hash = scenario.content_hash(split, replicate)
         except ArenaError as error:
             damage = str(error)
+        fit_seed = stable_hash([seed, data_hash]) >> 33
         for label, method in methods.items():
             key = Key(scenario.id, split, replicate, label)
-            fit_seed = stable_hash([seed, *key]) >> 33
             tasks.append(Task(key, scenario, method, split, fit_seed, settings[label], data_hash, damage))
     if not tasks:
         raise RunError(f"nothing to run: no scenario has a replicate of {' or '.join(splits) or 'any split'}")
     return tasks
 
 
-def check_splits(splits: Sequence[str]) -> None:
-    """RunError if one of the splits is unknown, or there is none."""
-    for split in splits:
-        if split not in SPLITS:
-            raise RunError(f"unknown split '{split}'; splits are {', '.join(SPLITS)}")
-    if not splits:
-        raise RunError(f"no split is given; splits are {', '.join(SPLITS)}")
+def in_blocks(tasks: Sequence[Task], tables: int) -> list[Task]:
+    """The same tasks, by method within each block of so many tables, so that a worker seldom changes methods."""
+    block: dict[tuple[str, str, int], int] = {}
+    place: dict[str, int] = {}
+    for task in tasks:
+        block.setdefault(task.key[:3], len(block) // tables)
+        place.setdefault(task.key.method, len(place))
+    return sorted(tasks, key=lambda task: (block[task.key[:3]], place[task.key.method]))
 
 
 def remaining(tasks: Sequence[Task], finished: Mapping[Key, Mapping[str, Any]], retry: bool) -> list[Task]:
@@ -118,24 +124,52 @@ def remaining(tasks: Sequence[Task], finished: Mapping[Key, Mapping[str, Any]], 
         if row is None or (retry and row["status"] != Status.completed):
             todo.append(task)
             continue
-        for what in ("data_hash", "settings", "seed"):
-            found, wanted = row[what], getattr(task, what)
-            # A hash is unknown while the data are damaged; that says nothing about the row.
-            if found != wanted and "" not in (found, wanted):
-                label = {"data_hash": "data", "settings": "settings", "seed": "seeds"}[what]
-                raise RunError(
-                    f"run directory holds results of other {label} for {' / '.join(map(str, task.key))} "
-                    f"(found {found}, now {wanted}); choose another --out"
-                )
+        conflict = _conflict(row, task)
+        if conflict:
+            raise RunError(f"run directory holds results of other {conflict}; choose another --out")
     return todo
 
 
+def _conflict(row: Mapping[str, Any], task: Task) -> str:
+    """What a finished row was made from that the task is not; empty if they agree."""
+    where = " / ".join(map(str, task.key))
+    # A hash is unknown while the data are damaged, and the seed follows from it; that says nothing about the row.
+    known = "" not in (row["data_hash"], task.data_hash)
+    if known and row["data_hash"] != task.data_hash:
+        return f"data for {where} (found {row['data_hash']}, now {task.data_hash})"
+    if row["settings"] != task.settings:
+        changed = _changed_code(json.loads(row["settings"]), json.loads(task.settings))
+        if changed:
+            return f"settings for {where}: the code of {changed}, or a value that it uses, has changed since"
+        return f"settings for {where} (found {row['settings']}, now {task.settings})"
+    if known and row["seed"] != task.seed:
+        return f"seeds for {where} (found {row['seed']}, now {task.seed})"
+    return ""
+
+
+def _changed_code(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """The functions and classes whose fingerprint is all that differs between two settings; empty if more does."""
+    different = [name for name in {**before, **now} if before.get(name) != now.get(name)]
+    names = [_fingerprinted(settings.get(name)) for name in different for settings in (before, now)]
+    return " and ".join(sorted(set(names))) if names[::2] == names[1::2] and "" not in names else ""
+
+
+def _fingerprinted(value: Any) -> str:
+    return value["name"] if isinstance(value, dict) and value.keys() == {"name", "sha256"} else ""
+
+
 def settings_json(method: Method) -> str:
-    """The settings of a method as canonical JSON, the same in every process; functions by qualified name."""
+    """The settings of a method as canonical JSON, the same in every process.
+
+    Functions and other objects among them are a name and a fingerprint. So is the class of the method, under `class`,
+    if it is not one of this package, which the recorded versions tell.
+    """
     fields = dataclasses.fields(method) if dataclasses.is_dataclass(method) else ()
     functions = {field.name: getattr(method, field.name) for field in fields}
-    functions = {name: value for name, value in functions.items() if callable(value)}
-    return json.dumps({**method.settings(), **functions}, sort_keys=True, default=_describe)
+    values = {**method.settings(), **{name: value for name, value in functions.items() if callable(value)}}
+    if not type(method).__module__.startswith("methods."):
+        values["class"] = type(method) if fields else method
+    return json.dumps(values, sort_keys=True, default=_described)
 
 
 def stable_hash(value: Any) -> int:
@@ -143,11 +177,7 @@ def stable_hash(value: Any) -> int:
     return int.from_bytes(hashlib.sha256(json.dumps(value).encode()).digest()[:8], "big")
 
 
-def _describe(value: Any) -> Any:
-    # repr() would hold a memory address, and resuming would see other settings.
-    if isinstance(value, np.ndarray):
-        return {"sha256": hashlib.sha256(value.tobytes()).hexdigest(), "shape": value.shape}
+def _described(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
-    named = value if hasattr(value, "__qualname__") else type(value)
-    return f"{named.__module__}.{named.__qualname__}"
+    return {"name": qualified_name(value), "sha256": fingerprint(value)}

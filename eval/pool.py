@@ -5,7 +5,7 @@ import dataclasses
 import queue
 import threading
 from collections.abc import Callable, Generator, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from methods.base import Estimate, Method, Outcome, Status
 from methods.preflight import blind
 
 
+@runtime_checkable
 class FitWorker(Protocol):
     """What the pool needs of `methods.isolate.Worker`."""
 
@@ -92,12 +93,13 @@ def fit_all(
 
 
 class _Lane(threading.Thread):
-    """One thread and the worker process that it drives."""
+    """One thread and the worker that it drives; each method gets one of its own, which no other has been in."""
 
     def __init__(self, waiting, ended, worker: Callable[[], FitWorker], timeout: float | None):
         super().__init__(daemon=True)  # a second interrupt must not wait for this thread
         self._waiting, self._ended, self._make, self._timeout = waiting, ended, worker, timeout
         self._worker: FitWorker | None = None
+        self._method = ""
         self._stopped = threading.Event()
 
     def run(self):
@@ -123,6 +125,14 @@ class _Lane(threading.Thread):
         if self._worker is not None:
             self._worker.close()
 
+    def _worker_for(self, method: str) -> FitWorker:
+        if self._worker is not None and self._method != method:
+            self._close_worker()
+            self._worker = None
+        if self._worker is None:
+            self._worker, self._method = self._make(), method
+        return self._worker
+
     def _fit(self, task: Task) -> Fitted:
         if not task.supported:
             splits = ", ".join(task.method.capabilities.splits)
@@ -138,9 +148,8 @@ class _Lane(threading.Thread):
             return Fitted(task, Status.failed, told or type(error).__name__)
         known = {"n": dataset.n, "truth": truth, "targets": np.unique(dataset.mask, axis=0)}
         try:
-            if self._worker is None:
-                self._worker = self._make()
-            outcome = self._worker.fit(task.method, blind(dataset), seed=task.seed, timeout=self._timeout)
+            worker = self._worker_for(task.key.method)
+            outcome = worker.fit(task.method, blind(dataset), seed=task.seed, timeout=self._timeout)
         except Exception as error:  # the worker itself broke; the next task gets a new one
             self._close_worker()
             self._worker = None

@@ -5,11 +5,12 @@ import importlib.metadata
 import json
 import os
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from eval.store import Key
 from methods.base import Method
 
 FILENAME = "run.json"
@@ -72,6 +73,27 @@ def record(directory: Path, entry: Mapping[str, Any]) -> None:
     draft = path.with_suffix(".json.new")
     draft.write_text(json.dumps({"starts": starts}, indent=1, default=str))
     os.replace(draft, path)
+
+
+def tables(keys: Iterable[Key]) -> dict[str, dict[str, int]]:
+    """The tables of a start in brief: how many replicates, the first ones, of each scenario and split."""
+    found: dict[str, dict[str, int]] = {}
+    for key in keys:
+        splits = found.setdefault(key.scenario, {})
+        splits[key.split] = max(splits.get(key.split, 0), key.replicate + 1)
+    return found
+
+
+def planned(starts: Iterable[Mapping[str, Any]]) -> set[Key]:
+    """The keys of all rows that any of the starts was to make; every method was to see every table of its start."""
+    return {
+        Key(scenario, split, replicate, method)
+        for start in starts
+        for scenario, splits in start["scenarios"].items()
+        for split, count in splits.items()
+        for replicate in range(count)
+        for method in start["methods"]
+    }
 
 
 def read(directory: Path) -> dict[str, Any]:

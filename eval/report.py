@@ -6,8 +6,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from arena.errors import RunError
 from eval.aggregate import SPREADS, TALLIES, VALUES, failures, scenario_means
 from eval.run import Run
+from eval.store import KEY, Key
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,11 +29,15 @@ TITLES = {
     "ap": "AP",
     "cpdag_shd": "CPDAG-SHD",
     "seconds": "Seconds",
-    "n": "Scenarios",
+    "n": "n",
     "missing": "Missing",
+    "complete": "Complete",
     "sid_missing": "No SID",
+    "auroc_missing": "No AUROC",
 }
 _ONE_DIGIT = {"shd", "shd_sd", "reachability_distance", "sid", "cpdag_shd"}
+# Means that not every scored table has a part in, and the tally of those that have none.
+_PARTIAL = {"sid": "sid_missing", "auroc": "auroc_missing", "ap": "auroc_missing"}
 _LARGER_IS_BETTER = {"f1", "precision", "recall", "auroc", "ap"}
 # Terminal lines are short: brief titles, and the columns to keep when there is no room for all.
 _SHORT = TITLES | {
@@ -40,11 +46,11 @@ _SHORT = TITLES | {
     "reachability_distance": "Reach.",
     "cpdag_shd": "CPDAG",
     "seconds": "Sec.",
-    "n": "n",
     "missing": "Lost",
 }
+_ALWAYS = ("n", "missing")
 _BY_IMPORTANCE = (
-    *("f1", "shd", "n", "missing", "reachability_distance", "seconds", "precision", "recall"),
+    *(*_ALWAYS, "f1", "shd", "reachability_distance", "seconds", "precision", "recall"),
     *("sid", "auroc", "ap", "cpdag_shd", "nshd"),
 )
 _DRILL_DOWN = (
@@ -52,12 +58,20 @@ _DRILL_DOWN = (
     *("tp", "fp", "fn", "reversed", "missing"),
 )
 MISSING = "\N{EN DASH}"
+_STAR = "*"
+_LEGEND = (
+    "n: scenarios with a score, in split avg once per split. Lost: fits without one. Bold: best of the methods that "
+    "have a score for every table."
+)
+_STARRED = "* over fewer tables than were scored: SID needs an acyclic answer, AUROC and AP need edge scores."
 
 
 def show(column: str, value: Any) -> str:
     """A value of the leaderboard as printed everywhere; a missing one (None or nan) as a dash."""
     if value is None or value != value:
         return MISSING
+    if column == "complete":
+        return "yes" if value else "no"
     if column not in VALUES:
         return str(value)
     if column == "seconds":
@@ -68,32 +82,43 @@ def show(column: str, value: Any) -> str:
 def best_cells(board: "pd.DataFrame") -> list[set[str]]:
     """For each line the columns in which it is, as printed, the best of its group and split.
 
-    Spreads have no best, and neither has a group of one line.
+    Compared are means over the same tables only: of complete lines, and of SID, AUROC and AP without a gap. Where
+    fewer than two are left nothing is best, and of spreads nothing ever is.
     """
     lines, labels = _records(board), _labels(board)[:-1]
     groups: dict[tuple[Any, ...], list[int]] = {}
     for index, line in enumerate(lines):
-        groups.setdefault(tuple(line[name] for name in labels), []).append(index)
+        if line["complete"]:
+            groups.setdefault(tuple(line[name] for name in labels), []).append(index)
     best: list[set[str]] = [set() for _ in lines]
     for members in groups.values():
-        for column in set(VALUES) - set(SPREADS) if len(members) > 1 else ():
-            known = [lines[index][column] for index in members if lines[index][column] is not None]
-            top = show(column, (max if column in _LARGER_IS_BETTER else min)(known, default=None))
-            for index in members:
-                if known and show(column, lines[index][column]) == top:
+        for column in set(VALUES) - set(SPREADS):
+            known = [i for i in members if lines[i][column] is not None and not _gap(column, lines[i])]
+            if len(known) < 2:
+                continue
+            top = (max if column in _LARGER_IS_BETTER else min)(lines[index][column] for index in known)
+            for index in known:
+                if show(column, lines[index][column]) == show(column, top):
                     best[index].add(column)
     return best
+
+
+def _gap(column: str, line: dict[str, Any]) -> bool:
+    """Whether the mean rests on fewer tables than were scored."""
+    return column in _PARTIAL and line[_PARTIAL[column]] > 0
 
 
 def render_table(board: "pd.DataFrame", missing: "pd.DataFrame", width: int = 120) -> "Group":
     """A leaderboard for the terminal, best values bold, and below it what has no score and why.
 
-    A method without any score in a group is a line of dashes there.
+    A method without any score in a group is a line of dashes there. A mean of SID, AUROC or AP over fewer tables than
+    were scored has an asterisk.
 
     Args:
         board: From `Run.leaderboard()`.
         missing: From `Run.failures()`.
-        width: Characters to a line; the least important columns are left out where they do not fit.
+        width: Characters to a line; the least important columns are left out where they do not fit, but never how
+            many scenarios and losses a line stands for.
     """
     from rich.box import SIMPLE
     from rich.console import Group
@@ -105,30 +130,36 @@ def render_table(board: "pd.DataFrame", missing: "pd.DataFrame", width: int = 12
     columns = {"method": [line["method"] for line, _ in lines]}
     room = width - 1 - _width([*columns["method"], *groups])
     for name in _BY_IMPORTANCE:
-        cells = [show(name, line[name]) + _spread(name, line) for line, _ in lines]
+        cells = [show(name, line[name]) + _spread(name, line) + _mark(name, line) for line, _ in lines]
         needed = _width([_SHORT[name], *cells])
-        if any(cell != MISSING for cell in cells) and needed <= room:
+        if name in _ALWAYS or (any(cell != MISSING for cell in cells) and needed <= room):
             columns[name], room = cells, room - needed
 
     # Text, not str: a name in square brackets is no markup.
     shown = ["method", *(name for name in (*TALLIES, *VALUES) if name in columns)]
-    table = Table(title="Leaderboard: means (and SDs) over scenarios", title_justify="left", box=SIMPLE)
+    title = "Leaderboard: means (and SDs) over scenarios; rows 'all': means of the groups above, spreads included"
+    table = Table(title=title, title_justify="left", box=SIMPLE)
     for name in shown:
         table.add_column(_SHORT[name], justify="left" if name == "method" else "right", no_wrap=True)
+    # A long name gives way to how many scenarios and losses there are.
+    table.columns[0].max_width = max(8, width - 4 - sum(_width([_SHORT[name], *columns[name]]) for name in _ALWAYS))
     for index, (_, best) in enumerate(lines):
         if index == 0 or groups[index] != groups[index - 1]:
             table.add_section()
             table.add_row(Text(groups[index], style="italic"))
         table.add_row(*(Text(columns[name][index], style="bold" if name in best else "") for name in shown))
+    below: list[Any] = [Text(_LEGEND)]
+    if any(cell.endswith(_STAR) for cells in columns.values() for cell in cells):
+        below.append(Text(_STARRED))
     if missing.empty:
-        return Group(table)
+        return Group(table, *below)
 
     lost = Table(title="Cells without a score", title_justify="left", box=SIMPLE)
     for name in missing.columns:
         lost.add_column(Text(name), justify="right" if name == "count" else "left")
     for line in _records(missing):
         lost.add_row(*(Text(str(value)) for value in line.values()))
-    return Group(table, lost)
+    return Group(table, *below, lost)
 
 
 def _width(cells: list[str]) -> int:
@@ -138,6 +169,10 @@ def _width(cells: list[str]) -> int:
 def _spread(name: str, line: dict[str, Any]) -> str:
     spread = line.get(f"{name}_sd")
     return "" if spread is None else f" ({show(f'{name}_sd', spread)})"
+
+
+def _mark(name: str, line: dict[str, Any]) -> str:
+    return _STAR if line.get(name) is not None and _gap(name, line) else ""
 
 
 def to_csv(board: "pd.DataFrame") -> str:
@@ -179,16 +214,19 @@ def write_html(run: Run, path: str | Path, by: Sequence[str] = ("family",)) -> P
 
     Returns:
         The path.
+
+    Raises:
+        RunError: If the file cannot be written.
     """
     import jinja2
 
     rows, board = run.rows(), run.leaderboard(by)
     labels = _labels(board)
-    values = [name for name in (*TALLIES, *VALUES) if bool(board[name].notna().any())]
+    values = [name for name in ("complete", *TALLIES, *VALUES) if bool(board[name].notna().any())]
     lines = [
         {
             "labels": {name: str(line[name]) for name in labels},
-            "cells": [{"text": show(name, line[name]), "sort": line[name], "best": name in best} for name in values],
+            "cells": [_page_cell(name, line[name], name in best) for name in values],
         }
         for line, best in zip(_records(board), best_cells(board), strict=True)
     ]
@@ -208,12 +246,20 @@ def write_html(run: Run, path: str | Path, by: Sequence[str] = ("family",)) -> P
         failures=_records(failures(rows)),
         choices={name: sorted(set(rows[name])) for name in ("family", "split", "method")},
         done=len(rows),
-        planned=max([len(rows), *(start["rows"] for start in starts)]),
+        planned=len(run.planned() | {Key(*key) for key in zip(*(rows[name] for name in KEY), strict=True)}),
         starts=[{**start, "plan": json.dumps(start, indent=1, ensure_ascii=False)} for start in starts],
     )
     path = Path(path)
-    path.write_text(html, encoding="utf-8")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(html, encoding="utf-8")
+    except OSError as error:
+        raise RunError(f"the report cannot be written to {path} ({error.strerror}); choose another --out") from None
     return path
+
+
+def _page_cell(name: str, value: Any, best: bool) -> dict[str, Any]:
+    return {"text": show(name, value), "sort": int(value) if isinstance(value, bool) else value, "best": best}
 
 
 def _scenario_lines(details: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -224,7 +270,10 @@ def _scenario_lines(details: list[dict[str, Any]]) -> list[dict[str, Any]]:
     lines = []
     for (family, scenario, split), group in groups.items():
         scored = [record for record in group if record["f1"] is not None]
-        top = max(scored, key=lambda record: record["f1"], default={"method": None, "f1": None})
+        # As on the leaderboard, only those that have a score for every replicate are compared.
+        most = max(record["completed"] + record["missing"] for record in group)
+        whole = [record for record in scored if record["completed"] == most]
+        top = max(whole, key=lambda record: record["f1"], default={"method": None, "f1": None})
         lines.append(
             {
                 "family": family,

@@ -1,11 +1,11 @@
 """`Run`: a run directory, to be read."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eval import provenance
-from eval.store import FILENAME, Key, Store
+from eval.store import FILENAME, KEY, Key, Store
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -14,17 +14,22 @@ if TYPE_CHECKING:
 class Run:
     """The results of a run, finished or not; reading is possible while it is being written.
 
+    Args:
+        path: The run directory.
+        planned: Show the rows of these keys only; None for everything that the directory holds.
+
     Attributes:
         path: The run directory.
     """
 
-    def __init__(self, path: str | Path):
+    def __init__(self, path: str | Path, planned: Iterable[Key] | None = None):
         self.path = Path(path)
+        self._planned = None if planned is None else frozenset(planned)
         Store(self.path / FILENAME, write=False).close()
 
     @classmethod
     def open(cls, path: str | Path) -> "Run":
-        """The run in a directory.
+        """Everything that the run in a directory holds, of however many starts.
 
         Raises:
             RunError: If there is none, or it cannot be read.
@@ -34,7 +39,17 @@ class Run:
     def rows(self) -> "pd.DataFrame":
         """One row per finished (scenario, split, replicate, method); columns as in `eval.store.COLUMNS`."""
         with Store(self.path / FILENAME, write=False) as store:
-            return store.rows()
+            rows = store.rows()
+        if self._planned is None:
+            return rows
+        keys = zip(*(rows[name] for name in KEY), strict=True)
+        return rows.loc[[Key(*key) in self._planned for key in keys]].reset_index(drop=True)
+
+    def planned(self) -> set[Key]:
+        """The keys of the rows that there should be in the end: those of this selection, or of any start."""
+        if self._planned is not None:
+            return set(self._planned)
+        return provenance.planned(self.provenance()["starts"])
 
     def leaderboard(self, by: Sequence[str] = ("family",)) -> "pd.DataFrame":
         """Mean scores per group, split and method; see `eval.aggregate.leaderboard`."""
@@ -62,7 +77,7 @@ class Run:
         return provenance.read(self.path)
 
     def export(self, directory: str | Path | None = None) -> tuple[Path, Path]:
-        """Write all rows as Parquet and CSV, by default into the run directory, and return the two paths."""
+        """Write all rows of the directory as Parquet and CSV, by default into it, and return the two paths."""
         with Store(self.path / FILENAME, write=False) as store:
             return store.export(self.path if directory is None else directory)
 

@@ -14,7 +14,8 @@ from arena.errors import MethodError, RunError
 from arena.scenario import Scenario
 from eval import provenance
 from eval.metrics import score
-from eval.plan import Task, check_splits, plan, remaining
+from eval.options import check_limits, check_splits
+from eval.plan import BLOCK, Task, in_blocks, plan, remaining
 from eval.pool import Fitted, FitWorker, fit_all
 from eval.run import Run
 from eval.sid import sid
@@ -22,6 +23,9 @@ from eval.store import FILENAME, Store
 from methods.base import Method, Status
 
 GIB = 1 << 30
+
+# One method, or several, or several by the label of their rows; `methods.registry.as_method` says what a method is.
+Methods = str | Method | Callable[..., Any] | Iterable[Any] | Mapping[str, Any]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,13 +47,13 @@ class Progress:
 
 def run(
     scenarios: Iterable[Scenario],
-    methods: Iterable[Any] | Mapping[str, Any],
+    methods: Methods,
     *,
     out: str | Path,
-    splits: Sequence[str] = SPLITS,
+    splits: str | Sequence[str] = SPLITS,
     replicates: int | None = None,
     timeout: float | None = 3600.0,
-    memory: int | None = 4 * GIB,
+    memory: float | None = 4 * GIB,
     jobs: int = 1,
     seed: int = 0,
     retry: bool = False,
@@ -65,8 +69,8 @@ def run(
 
     Args:
         scenarios: What is scored on.
-        methods: Names, `Method`s or callables from table to matrix; a mapping gives the labels of the rows,
-            so that one method can run with several settings.
+        methods: Names, `Method`s or callables from table to matrix, or a single one; a mapping gives the labels of
+            the rows, so that one method can run with several settings.
         out: The run directory.
         splits: `obs`, `obs_int` or both; one that a scenario lacks is left out, one that a method does not take
             becomes an `unsupported` row.
@@ -74,28 +78,31 @@ def run(
         timeout: Wall time of one fit in seconds, None for no limit.
         memory: Memory of one worker in bytes, None for no limit.
         jobs: Worker processes at a time.
-        seed: Every fit's seed follows from it and from the row's key.
+        seed: Every fit's seed follows from it and from the content of the table, so that every method, under
+            whatever label, gets the same one.
         retry: Also do again the rows that are not `completed`.
         progress: Called in this thread.
         command: How the run was started, for the record.
         worker: Makes the isolated workers; `methods.isolate.Worker` by default.
 
+    Returns:
+        The run as far as it was asked for here; `Run.open(out)` shows all that the directory holds.
+
     Raises:
-        RunError: If `out` holds other results, another process runs there, or there is nothing to run.
+        RunError: If an option is out of range, `out` holds other results, another process runs there, or there is
+            nothing to run.
         MethodError: If a method is unknown.
         KeyboardInterrupt: After closing the workers; finished rows are kept.
     """
-    if jobs < 1:
-        raise RunError(f"jobs must be at least 1, found {jobs}")
-    scenarios, chosen, out = list(scenarios), resolve(methods), Path(out)
-    check_splits(splits)
-    tasks = plan(scenarios, chosen, splits, replicates, seed)
+    check_limits(seed=seed, jobs=jobs, replicates=replicates, timeout=timeout, memory=memory)
+    scenarios, chosen, splits, out = list(scenarios), resolve(methods), check_splits(splits), Path(out)
+    tasks = plan(scenarios, chosen, splits, replicates, int(seed))
 
     out.mkdir(parents=True, exist_ok=True)
     with Store(out / FILENAME, write=True) as store:
-        todo = remaining(tasks, store.finished(), retry)
-        options = {"splits": list(splits), "replicates": replicates, "timeout": timeout, "memory": memory}
-        _record(out, scenarios, chosen, tasks, {"seed": seed, "jobs": jobs, **options, "command": list(command)})
+        todo = in_blocks(remaining(tasks, store.finished(), retry), BLOCK * jobs)
+        options = {"splits": splits, "replicates": replicates, "timeout": timeout, "memory": memory}
+        _record(out, chosen, tasks, {"seed": seed, "jobs": jobs, **options, "command": list(command)})
 
         done, began = len(tasks) - len(todo), time.monotonic()
         tell = progress or (lambda event: None)
@@ -109,7 +116,7 @@ def run(
                 tell(Progress(done + count, len(tasks), row, rate))
         finally:
             fits.close()
-    return Run(out)
+    return Run(out, planned=[task.key for task in tasks])
 
 
 def score_row(fitted: Fitted) -> tuple[dict[str, Any], dict[str, np.ndarray | None] | None, dict[str, Any]]:
@@ -155,18 +162,25 @@ def score_row(fitted: Fitted) -> tuple[dict[str, Any], dict[str, np.ndarray | No
     return row, arrays, estimate.info
 
 
-def resolve(methods: Iterable[Any] | Mapping[str, Any]) -> dict[str, Method]:
+def resolve(methods: Methods) -> dict[str, Method]:
     """The methods by row label.
 
     Raises:
         MethodError: If there is none, or one is unknown.
         RunError: If two have the same label.
     """
-    labelled = methods.items() if isinstance(methods, Mapping) else [(None, method) for method in methods]
+    if isinstance(methods, Mapping):
+        labelled = list(methods.items())
+    elif isinstance(methods, str) or callable(methods) or not isinstance(methods, Iterable):
+        labelled = [("", methods)]
+    else:
+        labelled = [("", method) for method in methods]
     found: dict[str, Method] = {}
     for label, given in labelled:
         method = given if isinstance(given, Method) else _as_method(given)
         label = label or method.name
+        if not isinstance(label, str):
+            raise MethodError(f"the label of a method is a text, found {label!r}")
         if label in found:
             raise RunError(f"two methods are called '{label}'; give them as a mapping from label to method")
         found[label] = method
@@ -181,24 +195,18 @@ def _as_method(given: Any) -> Method:
     return as_method(given)
 
 
-def _isolated(memory: int | None) -> Callable[[], FitWorker]:
+def _isolated(memory: float | None) -> Callable[[], FitWorker]:
     from methods.isolate import Worker
 
-    return lambda: Worker(memory_limit=memory)
+    return lambda: Worker(memory_limit=None if memory is None else int(memory))
 
 
-def _record(
-    out: Path,
-    scenarios: Sequence[Scenario],
-    methods: Mapping[str, Method],
-    tasks: Sequence[Task],
-    options: Mapping[str, Any],
-) -> None:
+def _record(out: Path, methods: Mapping[str, Method], tasks: Sequence[Task], options: Mapping[str, Any]) -> None:
     settings = {task.key.method: json.loads(task.settings) for task in tasks}
     entry = {
         **options,
         "rows": len(tasks),
-        "scenarios": [scenario.id for scenario in scenarios],
+        "scenarios": provenance.tables(task.key for task in tasks),
         "methods": {
             label: {
                 "settings": settings[label],

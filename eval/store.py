@@ -1,6 +1,7 @@
 """`Store`: the finished rows of one run in one SQLite file, committed one by one."""
 
 import json
+import os
 import sqlite3
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -77,7 +78,7 @@ class Store:
             raise RunError(f"{self.path.parent}: no run here ({self.path.name} is absent)")
         self._lock = _lock(self.path.with_suffix(".lock")) if write else None
         try:
-            self._db = sqlite3.connect(self.path, timeout=30)
+            self._db = sqlite3.connect(self.path, timeout=30) if write else _reader(self.path)
             self._check(write)
         except sqlite3.DatabaseError as error:
             self.close()
@@ -205,6 +206,18 @@ class Store:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+
+def _reader(path: Path) -> sqlite3.Connection:
+    """A connection for reading; readers of a run keep files beside it, unless nobody can be writing to it."""
+    immutable = not (_writable(path) and _writable(path.parent)) and not path.with_name(path.name + "-wal").exists()
+    if immutable:
+        return sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True)
+    return sqlite3.connect(path, timeout=30)
+
+
+def _writable(path: Path) -> bool:
+    return os.access(path, os.W_OK)
 
 
 def _lock(path: Path) -> sqlite3.Connection:

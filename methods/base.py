@@ -74,6 +74,10 @@ class Estimate:
     info: dict[str, Any] = dataclasses.field(default_factory=dict)
 
 
+class InvalidAnswer(ValueError):
+    """What a function or library returned is no answer; raised by `fit`, it makes the fit `invalid`, not `failed`."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Outcome:
     """How one fit of one method on one table ended.
@@ -126,6 +130,7 @@ class Method(abc.ABC):
 
         Raises:
             MethodError: If the method is not meant for such a table; the fit is then `unsupported`.
+            InvalidAnswer: If what it wraps returned something that is no answer.
         """
 
     def prepare(self) -> None:

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import random
+import re
 import sys
 import time
 import traceback
@@ -15,7 +16,7 @@ import numpy as np
 
 from arena.dataset import Dataset
 from arena.errors import MethodError
-from methods.base import Capabilities, Estimate, Method, Outcome, Status, generator
+from methods.base import Capabilities, Estimate, InvalidAnswer, Method, Outcome, Status, generator
 from methods.preflight import Preflight, preflight
 
 _DETAIL = 2000
@@ -61,9 +62,12 @@ def fit(method: Method, dataset: Dataset, key: jax.Array, *, on_begin: Callable[
         return Outcome(Status.failed, f"out of memory: {one_line(error)}", seconds=seconds, detail=_tail())
     except MethodError as error:
         return Outcome(Status.unsupported, one_line(error), seconds=seconds)
+    except InvalidAnswer as error:
+        seconds["fit"] = time.perf_counter() - start
+        return Outcome(Status.invalid, str(error), seconds=seconds)
     except (Exception, SystemExit) as error:
         seconds["fit"] = time.perf_counter() - start
-        return Outcome(Status.failed, one_line(error), seconds=seconds, detail=_tail())
+        return Outcome(Status.failed, one_line(error) + _remedy(error), seconds=seconds, detail=_tail())
     seconds["fit"] = time.perf_counter() - start
 
     try:
@@ -207,6 +211,13 @@ def one_line(error: BaseException) -> str:
     if isinstance(error, MethodError):
         return text
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _remedy(error: BaseException) -> str:
+    """What to do about an error that has to do with how tables are handed over; empty for others."""
+    if isinstance(error, ValueError | TypeError) and re.search("read-?only", str(error)):
+        return "; the table is read-only, so work on a copy of it: table.copy()"
+    return ""
 
 
 def _tail() -> str:

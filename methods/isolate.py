@@ -12,12 +12,11 @@ import traceback
 from typing import IO
 
 import cloudpickle
-import psutil
 
 from arena.dataset import Dataset
 from methods.base import Method, Outcome, Status
+from methods.family import Family, gib
 from methods.fit import one_line, refusal
-from methods.memory import MemoryWatch, gib
 from methods.pipe import Pipe
 from methods.preflight import blind
 from methods.worker import BEGIN, READY
@@ -51,8 +50,9 @@ class _Stopped(Exception):
 class Worker:
     """One child process, started at the first fit and kept for the next; a fit that kills it costs a restart.
 
-    The child has one BLAS thread, one XLA thread and no accelerator. It dies with its parent, also when the
-    parent is killed. Use it as a context manager, from one thread at a time.
+    So does a fit that leaves processes or much memory behind; they are ended with the child. The child has one BLAS
+    thread, one XLA thread and no accelerator. It dies with its parent, also when the parent is killed. Use it as a
+    context manager, from one thread at a time.
 
     Args:
         memory_limit: Most resident memory in bytes for the child and its own children, None for no limit. A
@@ -62,6 +62,7 @@ class Worker:
     def __init__(self, *, memory_limit: int | None = None):
         self._memory_limit = memory_limit
         self._process: subprocess.Popen[bytes] | None = None
+        self._family: Family | None = None
         self._pipe: Pipe | None = None
         self._printed: IO[bytes] | None = None
 
@@ -108,8 +109,11 @@ class Worker:
             raise
         if begun is not None:
             outcome.seconds["load"] = begun - start
-        if self._memory_limit and self._watch().used() > self._memory_limit / 2:
-            self._kill()  # the next fit must not pay for what this one left behind
+        assert self._family is not None
+        # The next fit must not pay for what this one left behind. Ending only the processes would break a library
+        # that means to use them again.
+        if self._family.left_behind() or (self._memory_limit and self._family.memory() > self._memory_limit / 2):
+            self._kill()
         return outcome
 
     @property
@@ -144,6 +148,7 @@ class Worker:
                 start_new_session=True,
                 bufsize=0,
             )
+            self._family = Family(self._process.pid)
             assert self._process.stdin is not None and self._process.stdout is not None
             self._pipe = Pipe(self._process.stdout.fileno(), self._process.stdin.fileno())
             message = self._receive(self._pipe, STARTUP_LIMIT, Status.failed, "the worker took to start more than")
@@ -159,21 +164,23 @@ class Worker:
             EOFError: If the child died.
             _Stopped: If it takes longer than `limit`, or too much memory.
         """
+        process, family = self._process, self._family
+        assert process is not None and family is not None
         deadline = None if limit is None else time.perf_counter() + limit
-        watch = self._watch()
         while True:
-            message = pipe.receive(_POLL)
+            # What it forked holds the pipe open when it is gone. Asked first, since what it sent before that counts.
+            gone = process.poll() is not None
+            message = pipe.receive(0 if gone else _POLL)
             if message is not None:
                 return message
+            if gone:
+                raise EOFError("the child is gone")
             if deadline is not None and time.perf_counter() > deadline:
                 raise _Stopped(status, f"{what} {limit:g} s")
-            if self._memory_limit is not None and (used := watch.used()) > self._memory_limit:
+            used = family.memory()
+            if self._memory_limit is not None and used > self._memory_limit:
                 limits = f"{gib(used)} used, limit {gib(self._memory_limit)}"
                 raise _Stopped(Status.failed, f"out of memory: {limits}")
-
-    def _watch(self) -> MemoryWatch:
-        assert self._process is not None
-        return MemoryWatch(self._process.pid)
 
     def _stopped(self, status: Status, reason: str, start: float, begun: float | None) -> Outcome:
         """End the child and say how and after what time."""
@@ -192,20 +199,20 @@ class Worker:
         return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
 
     def _kill(self) -> str:
-        """Kill the child with its whole process group, and return the end of what it printed."""
-        process = self._process
+        """Kill the child with all that it started, and return the end of what it printed."""
+        process, family = self._process, self._family
         if process is None:
             return ""
-        family = _descendants(process.pid)
-        for kill in [lambda: os.killpg(process.pid, signal.SIGKILL), *(child.kill for child in family)]:
-            with contextlib.suppress(ProcessLookupError, PermissionError, psutil.Error):  # gone already
-                kill()
+        if family is not None:
+            family.kill_descendants()
+        with contextlib.suppress(ProcessLookupError, PermissionError):  # gone already
+            os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         assert process.stdin is not None and process.stdout is not None
         process.stdin.close()
         process.stdout.close()
         printed = _end_of(self._printed)
-        self._process = self._pipe = self._printed = None
+        self._process = self._family = self._pipe = self._printed = None
         return printed
 
 
@@ -214,13 +221,6 @@ def _environment() -> dict[str, str]:
     path = os.pathsep.join(os.path.abspath(entry) for entry in sys.path)
     flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_cpu_multi_thread_eigen=false".strip()
     return {**os.environ, **_ONE_THREAD, "XLA_FLAGS": flags, "PYTHONPATH": path}
-
-
-def _descendants(pid: int) -> list[psutil.Process]:
-    try:
-        return psutil.Process(pid).children(recursive=True)
-    except psutil.Error:
-        return []
 
 
 def _end_of(printed: IO[bytes] | None) -> str:

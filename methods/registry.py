@@ -47,7 +47,7 @@ def get(name: str, **settings: Any) -> Method:
     return _configured(name, _loaded(others[name]), settings)
 
 
-def as_method(method: str | Method | Callable[..., Any]) -> Method:
+def as_method(method: Any) -> Method:
     """A name, a `Method` or a function from a table `[n, d]` to a matrix `[d, d]`, as a `Method`.
 
     A function is called by its `__name__`; see `FunctionMethod` for how its matrix is read.

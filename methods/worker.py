@@ -5,6 +5,8 @@ and the fit starts, then a pickled `Outcome`. They go over the descriptors that 
 when the process started; what libraries print goes to standard error.
 """
 
+import contextlib
+import ctypes
 import os
 import pickle
 import queue
@@ -17,22 +19,30 @@ import cloudpickle
 import jax
 
 from methods.base import Outcome, Status
+from methods.family import Family
 from methods.fit import fit, one_line
 from methods.pipe import Pipe
 
 READY = b"ready"
 BEGIN = b"begin"
 
+_PR_SET_CHILD_SUBREAPER = 36  # <linux/prctl.h>
+
 
 def main() -> NoReturn:
     """Serve fits until the parent closes the pipe or dies."""
     pipe = _take_over_standard_streams()
+    _adopt_orphans()
     requests: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(pipe, requests), daemon=True).start()
     jax.random.key_data(jax.random.key(0))  # compiled once here and not within a timed fit
     pipe.send(READY)
+    here = os.getpid()
     while True:
-        pipe.send(pickle.dumps(_answer(requests.get(), pipe)))
+        answer = pickle.dumps(_answer(requests.get(), pipe))
+        if os.getpid() != here:
+            os._exit(0)  # the method forked, and this is the child of that, which nobody asked
+        pipe.send(answer)
 
 
 def _take_over_standard_streams() -> Pipe:
@@ -45,8 +55,17 @@ def _take_over_standard_streams() -> Pipe:
     return pipe
 
 
+def _adopt_orphans() -> None:
+    """Where it can be had (Linux): what our descendants leave behind becomes our child and not init's.
+
+    So the parent finds every process that a method started, also one that went into a session of its own.
+    """
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
 def _read(pipe: Pipe, requests: "queue.SimpleQueue[bytes]") -> None:
-    """Pass requests on; when the parent is gone end the whole process group, however busy it is."""
+    """Pass requests on; when the parent is gone end all that was started here, however busy it is."""
     parent = os.getppid()
     try:
         while os.getppid() == parent:
@@ -54,6 +73,8 @@ def _read(pipe: Pipe, requests: "queue.SimpleQueue[bytes]") -> None:
             if request is not None:
                 requests.put(request)
     finally:
+        with contextlib.suppress(Exception):
+            Family(os.getpid()).kill_descendants()
         os.killpg(os.getpid(), signal.SIGKILL)  # we lead our group: isolate starts us in a new session
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from arena.errors import RunError
-from eval.aggregate import VALUES, failures, leaderboard, scenario_means
+from eval.aggregate import TALLIES, VALUES, failures, leaderboard, scenario_means
 from eval.store import COLUMNS
 
 
@@ -63,7 +63,7 @@ def cell(board, **where):
 
 def test_replicates_then_scenarios_then_families():
     board = leaderboard(TOY)
-    assert list(board.columns) == ["family", "split", "method", "n", "missing", "sid_missing", *VALUES]
+    assert list(board.columns) == ["family", "split", "method", "complete", *TALLIES, *VALUES]
     synthetic = cell(board, family="synthetic", split="obs", method="pc")
     assert (synthetic["n"], synthetic["missing"]) == (2, 3)
     assert synthetic["f1"] == pytest.approx((0.3 + 0.6) / 2)
@@ -98,6 +98,44 @@ def test_order_is_by_group_and_then_by_f1():
     )
     assert list(leaderboard(rows)["method"])[:3] == ["high", "low", "none"]
     assert list(leaderboard(rows)["split"]) == ["obs"] * 6 + ["avg"] * 3
+
+
+def test_means_over_other_tables_come_after_those_over_all():
+    rows = table(
+        ("f", "a", "obs", 0, "whole", 0.4, 1),
+        ("f", "b", "obs", 0, "whole", 0.4, 1),
+        ("f", "a", "obs", 0, "lost one", 0.9, 1),
+        ("f", "b", "obs", 0, "lost one", None, 1),
+        ("f", "a", "obs", 0, "not there yet", 0.8, 1),
+        ("g", "c", "obs", 0, "whole", 0.4, 1),
+        ("g", "c", "obs", 0, "one group", 0.9, 1),
+        ("g", "c", "obs_int", 0, "whole", 0.4, 1),
+        ("g", "c", "obs_int", 0, "lost one", 0.9, 1),
+    )
+    board = leaderboard(rows)
+    whole = {tuple(line) for line in board[board["complete"]][["family", "split", "method"]].to_numpy()}
+    assert whole == {
+        *(("f", "obs", "whole"), ("g", "obs", "whole"), ("g", "obs", "one group"), ("all", "obs", "whole")),
+        *(("g", "obs_int", "whole"), ("g", "obs_int", "lost one"), ("all", "obs_int", "whole")),
+        *(("all", "obs_int", "lost one"), ("all", "avg", "whole")),
+    }
+    for _, group in board.groupby(["family", "split"]):
+        assert list(group["complete"]) == sorted(group["complete"], reverse=True)
+        for _, part in group.groupby("complete"):
+            assert list(part["f1"]) == sorted(part["f1"], reverse=True)
+    # Replicates count too, though the scenarios are the same.
+    replicates = table(*(("f", "a", "obs", r, m, 0.1, 1) for r, m in ((0, "m"), (1, "m"), (0, "half"))))
+    assert not cell(leaderboard(replicates), family="f", method="half")["complete"]
+
+
+def test_scored_tables_without_an_auroc_are_counted_where_there_are_edge_scores():
+    rows = table(*((f, s, "obs", 0, m, 0.1, 1) for f, s in (("f", "a"), ("f", "b"), ("g", "c")) for m in ("w", "hard")))
+    rows.loc[[0], ["auroc", "average_precision"]] = 0.7
+    board = leaderboard(rows)
+    assert cell(board, family="f", method="w")["auroc_missing"] == 1
+    assert cell(board, family="g", method="w")["auroc_missing"] == 1  # a gap in the mean over the groups
+    assert cell(board, family="all", split="obs", method="w")["auroc_missing"] == 2
+    assert not board[board["method"] == "hard"]["auroc_missing"].any()
 
 
 def test_cyclic_predictions_are_counted_where_sid_is_averaged():

@@ -1,5 +1,6 @@
 """Runs with real worker processes, and runs that are killed."""
 
+import contextlib
 import signal
 import sqlite3
 import subprocess
@@ -44,6 +45,28 @@ def test_methods_in_real_workers(tmp_path):
         assert rows.loc["gies"]["cpdag_shd"].notna().all()
 
 
+def spoils(values):
+    """A method that leaves everything in another state than it found it."""
+    import os
+
+    os.environ["OMP_NUM_THREADS"] = "7"
+    np.corrcoef = lambda *_: 1 / 0
+    np.seterr(all="raise")
+    return np.zeros((values.shape[1],) * 2)
+
+
+def innocent(values):
+    import os
+
+    assert os.environ["OMP_NUM_THREADS"] == "1" and np.geterr()["invalid"] == "warn"
+    return correlate(values)
+
+
+def test_a_method_does_not_suffer_from_another(tmp_path):
+    rows = run([ToyScenario(splits=("obs",))], [spoils, innocent, correlate], out=tmp_path).rows()
+    assert set(rows["status"]) == {"completed"}, rows["detail"].tolist()
+
+
 def test_an_interrupt_ends_a_fit_in_progress(tmp_path):
     def interrupt(event):
         if event.row is not None:
@@ -71,11 +94,9 @@ SCRIPT = textwrap.dedent(
 def count(path):
     """Rows as another process sees them."""
     try:
-        with sqlite3.connect(path, timeout=5) as db:
-            (found,) = db.execute("SELECT count(*) FROM rows").fetchone()
-        db.close()
-        return found
-    except sqlite3.OperationalError:  # not created yet
+        with contextlib.closing(sqlite3.connect(path, timeout=0.05)) as db:
+            return db.execute("SELECT count(*) FROM rows").fetchone()[0]
+    except sqlite3.OperationalError:  # not created yet, or locked
         return 0
 
 

@@ -11,9 +11,13 @@ import pytest
 from rich.console import Console
 from toys import InlineWorker, ObsOnly, Toy, ToyScenario
 
-from eval.aggregate import VALUES
+from arena.errors import RunError
+from eval.aggregate import TALLIES, VALUES
 from eval.report import MISSING, best_cells, render_table, show, to_csv, to_json, to_md, write_html
+from eval.run import Run
 from eval.runner import run
+from methods.base import Estimate
+from methods.preflight import preflight
 
 NASTY = "toy/<script>alert('x')</script> & \"[bold]\" </title> {{ 7*7 }} \N{LINE SEPARATOR}"
 
@@ -55,15 +59,31 @@ def test_numbers_as_shown():
     assert f"{5 / 8:.2f}" == "0.62"
 
 
+def board(*lines):
+    """A leaderboard of lines that differ from complete ones without values in what is given."""
+    usual = {"family": "f", "split": "obs", "method": "m", "complete": True}
+    usual |= {"n": 2} | dict.fromkeys(TALLIES[1:], 0) | dict.fromkeys(VALUES, np.nan)
+    return pd.DataFrame([usual | line for line in lines])
+
+
 def test_best_cells_follow_the_direction_of_each_metric_and_share_ties():
-    nothing = dict.fromkeys(VALUES, np.nan)
     lines = [
-        {"family": "f", "split": "obs", "method": "a", **nothing, "f1": 0.50004, "shd": 9.0, "f1_sd": 0.1},
-        {"family": "f", "split": "obs", "method": "b", **nothing, "f1": 0.50001, "shd": 3.0, "f1_sd": 0.1},
-        {"family": "f", "split": "obs", "method": "c", **nothing},
-        {"family": "f", "split": "obs_int", "method": "a", **nothing, "f1": 0.2},
+        {"method": "a", "f1": 0.50004, "shd": 9.0, "f1_sd": 0.1},
+        {"method": "b", "f1": 0.50001, "shd": 3.0, "f1_sd": 0.1},
+        {"method": "c"},
+        {"method": "a", "split": "obs_int", "f1": 0.2},
     ]
-    assert best_cells(pd.DataFrame(lines)) == [{"f1"}, {"f1", "shd"}, set(), set()]
+    assert best_cells(board(*lines)) == [{"f1"}, {"f1", "shd"}, set(), set()]
+
+
+def test_only_means_over_the_same_tables_are_compared():
+    lost = {"complete": False, "n": 1, "missing": 1}
+    lines = [{"f1": 0.3}, {"f1": 0.2}, {"f1": 0.9, **lost}]
+    assert best_cells(board(*lines)) == [{"f1"}, set(), set()]
+    assert best_cells(board(lines[0], lines[2])) == [set(), set()], "nothing is left to be better than"
+    for column, tally in (("sid", "sid_missing"), ("auroc", "auroc_missing"), ("ap", "auroc_missing")):
+        values = [{column: 0.5}, {column: 0.5}, {column: 0.9, tally: 1}, {column: 0.1, tally: 1}]
+        assert best_cells(board(*values)) == [{column}, {column}, set(), set()]
 
 
 def test_terminal_table(finished):
@@ -74,11 +94,36 @@ def test_terminal_table(finished):
     assert "<i>bad|one</i>" in text and "no luck" in text and "split obs_int is not one" in text
     first = next(index for index, best in enumerate(best_cells(board)) if "f1" in best)
     assert f"\x1b[1m{show('f1', board['f1'][first])}" in text
-    console = Console(width=80, file=io.StringIO())
-    console.print(render_table(board, lost.iloc[:0], width=80))
-    text = console.file.getvalue()
+    text = printed(board, lost.iloc[:0], 80)
     assert "without a score" not in text and "\N{HORIZONTAL ELLIPSIS}" not in text
     assert "F1" in text and "SHD" in text and "nSHD" not in text
+    assert "rows 'all': means of the groups above, spreads included" in " ".join(text.split())
+
+
+def printed(board, lost, width):
+    console = Console(width=width, file=io.StringIO())
+    console.print(render_table(board, lost, width=width))
+    return console.file.getvalue()
+
+
+@pytest.mark.parametrize("name", ["quick", "quick, but its name alone is sixty characters long at the least"])
+@pytest.mark.parametrize("width", [26, 30, 40, 60, 120])
+def test_how_much_a_line_stands_for_is_never_left_out_before_a_score(width, name):
+    lines = [{"f1": 0.5, "f1_sd": 0.1, "shd": 5.0, "shd_sd": 1.0, "missing": i, "n": 123} for i in (0, 45)]
+    text = printed(board(*({**line, "method": name} for line in lines)), pd.DataFrame(), width)
+    heads, *shown = (line.split() for line in text.splitlines() if "Method" in line or "quick" in line)
+    assert heads[:3] == ["Method", "n", "Lost"] and ("F1" in heads) == (width > 30 + len(name))
+    assert [line[line.index("123") + 1] for line in shown] == ["0", "45"]
+
+
+def test_means_over_fewer_tables_are_marked():
+    lines = [{"method": "a", "sid": 4.0, "auroc": 0.5, "ap": 0.25, "f1": 0.75}, {"method": "b", "sid": 3.0, "f1": 0.5}]
+    assert "*" not in printed(board(*lines), pd.DataFrame(), 100)
+    lines[0] |= {"sid_missing": 1, "auroc_missing": 2}
+    lines[1] |= {"sid_missing": 1}
+    text = printed(board(*lines), pd.DataFrame(), 100)
+    assert all(f" {value}* " in text for value in ("4.0", "0.500", "0.250", "3.0")) and "0.750*" not in text
+    assert "* over fewer tables than were scored" in text and "\N{EN DASH}*" not in text
 
 
 class Page(HTMLParser):
@@ -160,6 +205,46 @@ def test_html_filters_and_drill_down(finished, page):
     done = finished.rows().query("scenario == 'toy/b' and split == 'obs' and method == 'toy'")
     assert lines["toy"][5:9] == [pytest.approx(done[name].mean()) for name in ("tp", "fp", "fn", "reversed")]
     assert lines["<i>bad|one</i>"][1:3] == ["failed", None]
+
+
+def test_the_best_of_a_scenario_has_every_replicate(tmp_path):
+    class Lucky(Toy):
+        """Right, where it answers at all: on the first table that it sees."""
+
+        def fit(self, dataset, key):
+            if dataset.values[0, 0] != first:
+                raise RuntimeError("once only")
+            return Estimate(truth)
+
+    scenario = ToyScenario(splits=("obs",))
+    table = preflight(scenario.load("obs", 0)).dataset
+    first, truth = table.values[0, 0], scenario.load("obs", 0).truth
+    done = run([scenario], [Lucky(name="lucky"), Toy()], out=tmp_path, worker=InlineWorker)
+    text = write_html(done, tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "<td>toy</td>" in text and "<td>lucky</td>" not in text
+
+
+def test_html_counts_what_all_starts_planned(tmp_path):
+    def said(done):
+        text = write_html(done, tmp_path / "page" / "r.html").read_text(encoding="utf-8")
+        return re.search(r"(\d+) of (\d+) planned rows", text).groups()
+
+    def stop(event):
+        if event.done == 1:
+            raise KeyboardInterrupt
+
+    out = tmp_path / "run"
+    with pytest.raises(KeyboardInterrupt):
+        run([ToyScenario("toy/a")], [Toy(), ObsOnly()], out=out, worker=InlineWorker, progress=stop)  # 8 rows
+    second = run([ToyScenario("toy/a", replicates=1), ToyScenario("toy/b")], [Toy()], out=out, worker=InlineWorker)
+    assert said(second) == ("6", "6")
+    assert said(Run.open(out)) == (str(len(Run.open(out).rows())), "12")  # 2 of the 6 were planned before
+
+
+def test_a_page_that_cannot_be_written_is_one_line(finished, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RunError, match="cannot be written to .*choose another --out"):
+        write_html(finished, tmp_path / "file" / "r.html")
 
 
 def test_html_by_other_groups(finished, tmp_path):

@@ -137,6 +137,35 @@ def test_reading_where_there_is_no_run(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_where_nobody_can_write_nothing_is_written_beside_the_run(tmp_path, monkeypatch):
+    path = tmp_path / FILENAME
+    with Store(path, write=True) as store:
+        store.add(row())
+    path.with_suffix(".lock").unlink()
+    for unwritable in (path, path.parent):
+        with monkeypatch.context() as patch:
+            patch.setattr("eval.store._writable", lambda asked, unwritable=unwritable: asked != unwritable)
+            with Store(path, write=False) as reader:
+                assert len(reader.rows()) == 1 and list(tmp_path.iterdir()) == [path]
+    # Rows that are still in the log of a writer are not missed.
+    with Store(path, write=True) as store, monkeypatch.context() as patch:
+        patch.setattr("eval.store._writable", lambda asked: False)
+        store.add(row(replicate=1))
+        with Store(path, write=False) as reader:
+            assert len(reader.rows()) == 2
+
+
+@pytest.mark.parametrize("name", ["run?mode=memory", "a b#c%20d", "\N{SNOWMAN}"])
+def test_any_name_will_do_for_a_run_that_cannot_be_written(tmp_path, monkeypatch, name):
+    (tmp_path / name).mkdir()
+    path = tmp_path / name / FILENAME
+    with Store(path, write=True) as store:
+        store.add(row())
+    monkeypatch.setattr("eval.store._writable", lambda asked: False)
+    with Store(path, write=False) as reader:
+        assert len(reader.rows()) == 1
+
+
 def test_one_writer_and_readers_beside_it(tmp_path):
     path = tmp_path / FILENAME
     with Store(path, write=True) as store:

@@ -6,6 +6,7 @@ import types
 
 import jax
 import numpy as np
+import pandas as pd
 import pytest
 
 from arena.dataset import Dataset
@@ -56,7 +57,7 @@ def test_completed(collider):
         (np.zeros(3), "adjacency has shape (3,)"),
         ([[0, np.nan, 0], [0, 0, 0], [0, 0, 0]], "score left -> effect is nan; every entry must be finite"),
         (np.eye(3), "edge from 'left' to itself"),
-        ([["a", "b", "c"]] * 3, "expected numbers"),
+        ([["a", "b", "c"]] * 3, "the function returned ndarray, expected numbers in a [3, 3] matrix"),
     ],
 )
 def test_invalid_answers(matrix, reason, collider):
@@ -87,6 +88,75 @@ def test_a_weighted_matrix_is_cut(collider):
     np.testing.assert_array_equal(estimate.scores, np.abs(weights))
     strict = FunctionMethod(lambda table: weights, "strict", threshold=0.5)
     assert fit(strict, collider, KEY).estimate.adjacency.sum() == 1
+
+
+@pytest.mark.parametrize("matrix", [np.zeros((3, 3)), np.zeros((3, 3), np.float32), [[0.0] * 3] * 3, [[-0.0] * 3] * 3])
+def test_weights_that_are_all_zero_are_weights(matrix, collider):
+    estimate = fit(returning(matrix), collider, KEY).estimate
+    assert estimate is not None and not estimate.adjacency.any()
+    np.testing.assert_array_equal(estimate.scores, np.zeros((3, 3)))
+    assert "remark" not in estimate.info
+
+
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.int64, np.uint8])
+def test_whole_numbers_0_and_1_and_truth_values_are_a_graph(dtype, collider):
+    for matrix in (np.zeros((3, 3), dtype), collider.truth.astype(dtype)):
+        estimate = fit(as_method(lambda table, matrix=matrix: matrix), collider, KEY).estimate
+        assert estimate is not None and estimate.scores is None
+        np.testing.assert_array_equal(estimate.adjacency, matrix)
+    if dtype is not bool:
+        assert fit(returning(collider.truth.astype(dtype) * 2), collider, KEY).estimate.scores.max() == 2
+
+
+def test_weights_below_the_threshold_are_remarked(collider):
+    estimate = fit(returning(collider.truth * -0.2), collider, KEY).estimate
+    assert estimate is not None and not estimate.adjacency.any() and estimate.scores.max() == 0.2
+    assert estimate.info["remark"] == "no weight is above the threshold 0.3; the largest is 0.2"
+    assert "remark" not in fit(returning(collider.truth * -0.4), collider, KEY).estimate.info
+
+
+class Odd:
+    """No array, and says so."""
+
+    def __array__(self, *_, **__):
+        raise RuntimeError("detach first")
+
+
+@pytest.mark.parametrize(
+    "answer, returned, more",
+    [
+        (None, "None", ""),
+        (Estimate(np.zeros((3, 3))), "Estimate", "; a class derived from Method may return an Estimate"),
+        (types.SimpleNamespace(), "SimpleNamespace", ""),
+        ({"x": 1}, "dict", ""),
+        ("graph", "str", ""),
+        (np.full((3, 3), "a"), "ndarray", "; its entries are <U1"),
+        ([[1, 2], [3]], "list", " (ValueError: setting an array element with a sequence."),
+        (Odd(), "Odd", " (RuntimeError: detach first)"),
+    ],
+)
+def test_what_is_no_matrix_is_said(answer, returned, more, collider):
+    outcome = fit(as_method(lambda table: answer), collider, KEY)
+    assert outcome.status is Status.invalid and set(outcome.seconds) == {"load", "fit"}
+    wrong = f"the function returned {returned}, expected numbers in a [3, 3] matrix, entry [i, j] for i -> j"
+    assert outcome.reason.startswith(wrong + more)
+
+
+def test_a_data_frame_is_its_values(collider):
+    names = list(collider.names)
+    for labels in ({}, {"columns": names}, {"index": names, "columns": names}, {"index": range(3)}):
+        estimate = fit(as_method(lambda table, k=labels: pd.DataFrame(collider.truth, **k)), collider, KEY).estimate
+        assert estimate is not None
+        np.testing.assert_array_equal(estimate.adjacency, collider.truth)
+
+
+@pytest.mark.parametrize("axis", ["index", "columns"])
+@pytest.mark.parametrize("labels", [["right", "effect", "left"], [1, 2, 3], list("abc")])
+def test_a_data_frame_with_other_labels_is_refused(axis, labels, collider):
+    outcome = fit(as_method(lambda table: pd.DataFrame(collider.truth, **{axis: labels})), collider, KEY)
+    shown = ", ".join(map(str, labels))
+    assert outcome.status is Status.invalid
+    assert f"DataFrame whose {axis} is {shown}; the variables are left, effect, right, in this order" in outcome.reason
 
 
 def test_an_exception_is_a_failure(collider):
@@ -144,13 +214,29 @@ def test_the_answer_is_mapped_back():
     np.testing.assert_array_equal(estimate.scores, [[0, 0, 0.9], [0, 0, 0], [0, 0, 0]])
 
 
-def test_writing_into_the_table_fails_and_changes_nothing(collider):
-    def vandal(table):
-        table[:] = 0
+VANDALS = {
+    "assignment": lambda table: table.__setitem__(slice(None), 0),
+    "in place": lambda table: np.subtract(table, 1, out=table),
+    "sort": lambda table: table.sort(),
+    "fill": lambda table: table.fill(0),
+    "shuffle": lambda table: np.random.default_rng(0).shuffle(table),
+    "buffer": lambda table: memoryview(table).__setitem__((0, 0), 1.0),
+    "view": lambda table: table.T[0].__setitem__(0, 1),
+}
 
+
+@pytest.mark.parametrize("vandal", VANDALS.values(), ids=VANDALS)
+def test_writing_into_the_table_fails_and_changes_nothing(vandal, collider):
     before = collider.values.copy()
-    assert fit(as_method(vandal), collider, KEY).status is Status.failed
+    outcome = fit(as_method(lambda table: vandal(table)), collider, KEY)
+    assert outcome.status is Status.failed
+    assert outcome.reason.endswith("; the table is read-only, so work on a copy of it: table.copy()")
     np.testing.assert_array_equal(collider.values, before)
+
+
+def test_other_errors_come_without_that_advice(collider):
+    for error in (ValueError("3 is too few"), OSError(30, "Read-only file system")):
+        assert "copy" not in fit(raising(error), collider, KEY).reason
 
 
 def test_global_generators_follow_the_key_and_are_put_back():

@@ -135,6 +135,73 @@ def test_a_dying_worker_is_a_failure_with_its_last_words(death, reason, worker, 
     assert run(worker, empty(), network).status is Status.completed
 
 
+def leaving(how, path, then):
+    """A method that starts a process in some way, writes down its id, and then goes on as `then` says."""
+
+    def leaving(table):
+        import os
+        import signal
+        import subprocess
+        import sys
+        import time
+
+        sleep = ["sleep", "600"]
+        if how == "child":
+            pid = subprocess.Popen(sleep).pid
+        elif how == "session":
+            pid = subprocess.Popen(sleep, start_new_session=True).pid
+        elif how == "daemon":
+            code = f"import subprocess; print(subprocess.Popen({sleep}, start_new_session=True, stdout=2).pid)"
+            pid = int(subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True).stdout)
+        elif how == "fork":
+            pid = os.fork()
+            if pid == 0:
+                time.sleep(600)
+        with open(path, "w") as file:
+            file.write(str(pid))
+        if then == "die":
+            time.sleep(0.5)
+            os.kill(os.getpid(), signal.SIGKILL)
+        if then == "hang":
+            time.sleep(600)
+        return np.zeros((table.shape[1], table.shape[1]))
+
+    return leaving
+
+
+@pytest.mark.parametrize("how", ["child", "session", "daemon", "fork"])
+def test_processes_that_a_fit_leaves_are_ended_before_the_next(how, worker, network, tmp_path):
+    path = tmp_path / "pid"
+    assert run(worker, leaving(how, str(path), "return"), network).status is Status.completed
+    assert _within(5, lambda: not _alive(int(path.read_text())))
+    assert run(worker, empty(), network).status is Status.completed
+    assert run(worker, leaving(how, str(path), "hang"), network, timeout=3.0).status is Status.timed_out
+    assert _within(5, lambda: not _alive(int(path.read_text())))
+
+
+@pytest.mark.parametrize("how", ["child", "session", "fork"])
+def test_a_killed_worker_is_noticed_though_its_children_hold_the_pipe(how, worker, network, tmp_path):
+    path, start = tmp_path / "pid", time.perf_counter()
+    outcome = run(worker, leaving(how, str(path), "die"), network, timeout=60.0)
+    assert outcome.status is Status.failed and outcome.reason == "the worker died: killed by SIGKILL"
+    assert time.perf_counter() - start < 15
+    assert _within(5, lambda: not _alive(int(path.read_text())))
+    assert run(worker, empty(), network).status is Status.completed
+
+
+def test_of_two_processes_the_one_that_was_asked_answers(worker, network):
+    def forked(table):
+        import os
+        import time
+
+        if os.fork() == 0:
+            raise RuntimeError("the child")
+        time.sleep(0.5)
+        raise RuntimeError("the parent")
+
+    assert run(worker, forked, network).reason == "RuntimeError: the parent"
+
+
 def test_printing_is_harmless(worker, network):
     def loud(table):
         import os
@@ -232,7 +299,8 @@ def busy(table):
     import os, subprocess
     with open({path!r} + ".part", "w") as file:
         child = subprocess.Popen(["sleep", "600"])
-        file.write(f"{{os.getpid()}} {{child.pid}}")
+        apart = subprocess.Popen(["sleep", "600"], start_new_session=True)
+        file.write(f"{{os.getpid()}} {{child.pid}} {{apart.pid}}")
     os.rename({path!r} + ".part", {path!r})
     while True:
         pass

@@ -53,7 +53,8 @@ def demo(
 @app.command()
 def generate(
     out: Annotated[Path, typer.Option(help="Folder to write to; goes on where it stopped.")],
-    suite: Annotated[str, typer.Option(help="Name of a suite.")] = "mini",
+    suite: Annotated[str, typer.Option(help="Name of a suite: mini, main.")] = "mini",
+    protocol: Annotated[str, typer.Option(help="How rows are intervened on (paper A.2).")] = "default_resampling",
     families: Families = None,
     max_d: MaxD = None,
     limit: Limit = None,
@@ -67,7 +68,8 @@ def generate(
 
     select = Selection(_split(families), max_d, limit, replicates, seed)
     with _interruptible() as check, _progress("scenarios", check) as bar:
-        paths = write(suite, out, select, jobs=jobs, progress=lambda event: bar(event.done, event.total, event.id))
+        told = lambda event: bar(event.done, event.total, event.id)  # noqa: E731
+        paths = write(suite, out, select, protocol=protocol, jobs=jobs, progress=told)
     _say(f"{len(paths)} scenarios in {out}")
 
 
@@ -102,16 +104,19 @@ def run(
         raise RunError(f"memory is {memory} GiB; it must be a finite number")
     select = Selection(_split(families), max_d, limit, replicates, seed)
     what = str(source or suite)
-    _execute([what], methods, out, select=select, splits=_split(split) or [], timeout=timeout,
+    result = _execute([what], methods, out, select=select, splits=_split(split) or [], timeout=timeout,
              memory=int(memory * 2**30), jobs=jobs, retry=retry)  # fmt: skip
-    result = _print_board(out)
+    _print_board(result)
     if source == "real":
         from arena.sources import absent
 
         for name, reason in absent(source).items():
             _say(f"absent {name}: {reason}", "yellow")
     _say(f"Results: {out}   Page: arena report {out}")
-    if not (result.rows()["status"] == "completed").any():
+    status = result.rows()["status"]
+    if not retry and status.isin(["failed", "timed_out", "invalid"]).any():
+        _say("Some fits did not complete; the same command with --retry does those again", "yellow")
+    if not (status == "completed").any():
         raise typer.Exit(EXIT_BAD_RESULT)
 
 
@@ -226,7 +231,7 @@ def _interruptible() -> Iterator[Callable[[], None]]:
         signal.signal(signal.SIGINT, before)
 
 
-def _execute(sources: list[str], methods: str, out: Path, **options: Any) -> None:
+def _execute(sources: list[str], methods: str, out: Path, **options: Any) -> Any:
     from eval.launch import run as launch
 
     with _interruptible() as check, _progress("scenarios", check) as made, _progress("fits", check) as fitted:
@@ -235,19 +240,17 @@ def _execute(sources: list[str], methods: str, out: Path, **options: Any) -> Non
             row = event.row
             fitted(event.done, event.total, f"{row['method']} {row['status']} {row['scenario']}" if row else "")
 
-        launch(
+        return launch(
             sources, _split(methods) or [], out=out, command=sys.argv, progress=after_fit,
             on_generate=lambda event: made(event.done, event.total, event.id), **options,
         )  # fmt: skip
 
 
-def _print_board(run: Path) -> Any:
+def _print_board(result: Any) -> None:
     from eval.report import render_table
-    from eval.run import Run
 
-    result, console = Run.open(run), _console()
+    console = _console()
     console.print(render_table(result.leaderboard(), result.failures(), width=console.width))
-    return result
 
 
 def _report(run: Path, format: str, out: Path | None) -> None:
@@ -261,7 +264,7 @@ def _report(run: Path, format: str, out: Path | None) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     page = reports.write_html(result, folder / "report.html")
     if format == "table":
-        _print_board(run)
+        _print_board(result)
     else:
         board = result.leaderboard()
         text = {

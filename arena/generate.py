@@ -16,11 +16,13 @@ from arena import __version__, suites
 from arena.audit import files_match
 from arena.compiler import compile_on_host
 from arena.dataset import Dataset, Split
+from arena.errors import SourceError
 from arena.files import is_scenario, open_scenario, write_scenario
 from arena.keys import key_of
 from arena.pool import Pool
 from arena.protocols import N_OBS, PROTOCOLS, Plan, Protocol, target_pool
 from arena.selection import Selection
+from arena.spec_errors import did_you_mean, listed
 from arena.stressors import apply, softness
 from arena.suites import Member
 from arena.synthetic.sample import generator
@@ -66,8 +68,10 @@ def generate(
         The scenario directories, sorted.
 
     Raises:
-        SourceError: If there is no such suite, or nothing of it is selected.
+        SourceError: If there is no such suite or protocol, or nothing of the suite is selected.
     """
+    if protocol not in PROTOCOLS:
+        raise SourceError(f"no protocol '{protocol}'{did_you_mean(protocol, PROTOCOLS)}: {listed(PROTOCOLS)}")
     select = select or Selection()
     replicates, rules = select.replicates or suites.get(suite).replicates, PROTOCOLS[protocol]
     record = {"suite": suite, "seed": select.seed, "protocol": protocol, "generation": GENERATION}

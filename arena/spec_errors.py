@@ -14,7 +14,6 @@ from arena.stressors import FAMILIES
 from mechanisms import registry
 from mechanisms.base import Kind, ParameterError, Parameters
 
-
 #: Fields of a spec that hold one of several families: these, and at which step of a path pydantic names the family.
 UNIONS: dict[Any, tuple[dict[str, Any], int]] = {"root_block": (BLOCKS, 1), "stressors": (FAMILIES, 2)}
 

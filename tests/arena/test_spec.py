@@ -206,6 +206,14 @@ MISTAKES = {
         lambda n, d: d.update(root_block={"roots": ["load", "alarm"]}),
         ["field 'root_block.family'", "is missing"],
     ),
+    "misspelt field of a stressor": (
+        lambda n, d: d.update(stressors=[{"family": "missingness", "rte": 0.1}]),
+        ["field 'stressors.0.rte'", "did you mean 'rate'"],
+    ),
+    "misspelt family of a stressor": (
+        lambda n, d: d.update(stressors=[{"family": "missing"}]),
+        ["field 'stressors.0.family'", "did you mean 'missingness'"],
+    ),
     "sign that is true": (
         lambda n, d: d.update(
             root_block={"family": "correlated_normal", "roots": ["load", "alarm"], "rho": 0.5, "signs": [True, 1]}

@@ -58,7 +58,7 @@ def calibrate(spec: SCMSpec, scaling: Scaling = "paper") -> Calibrated:
 
     values, nodes, response = np.zeros((d, N_CALIBRATION), np.float32), list(spec.nodes), {}
     for j in topological_order(spec.adjacency):
-        node, update = spec.nodes[j], {}
+        node, update, moved = spec.nodes[j], {}, np.zeros(0)
         if node.parents:
             columns = values[[index[parent] for parent in node.parents]]
             value, update, moved = _structural(node, columns, noise[j])
@@ -72,7 +72,7 @@ def calibrate(spec: SCMSpec, scaling: Scaling = "paper") -> Calibrated:
             value = value + np.float32(node.extra_noise) * np.asarray(standard_normal(second[j]))
         if scaling == "internal" or (not node.parents and node.root is not None and node.kind not in LABELS):
             update["scaling"] = (float(value.mean()), float(value.std()) or 1.0)
-        center, scale = np.float32(update.get("scaling") or node.scaling or (0.0, 1.0))
+        center, scale = np.array(update.get("scaling") or node.scaling or (0.0, 1.0), np.float32)
         values[j] = (value - center) / scale
         if node.parents:
             deviation = max(float(value.std()), 1e-12)

@@ -12,8 +12,9 @@ from mechanisms.base import Blueprint, Component, FamilyError, check_padding, ro
 
 #: Parents are padded to a multiple of this.
 PARENTS_STEP = 8
-#: What a bank holds: a family, and the padded lengths of its dimensions.
-BankKey = tuple[str, str, tuple[tuple[str, int], ...]]
+#: What a bank holds: a kind and family, the padded lengths of its dimensions, and the class itself, which a notebook
+#: may have defined again under the same name.
+BankKey = tuple[str, str, tuple[tuple[str, int], ...], int]
 
 
 def compile(spec: SCMSpec, *, dtype=np.float32) -> SCM:
@@ -98,7 +99,7 @@ def root_block(spec: SCMSpec, dtype) -> RootBlock:
 
 def bank_key(blueprint: Blueprint) -> BankKey:
     """Nodes with equal keys share a bank."""
-    return (blueprint.cls.kind, blueprint.cls.family, blueprint.bucket())
+    return (blueprint.cls.kind, blueprint.cls.family, blueprint.bucket(), id(blueprint.cls))
 
 
 class _Banks:

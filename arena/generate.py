@@ -22,6 +22,7 @@ from arena.keys import key_of
 from arena.pool import Pool
 from arena.protocols import N_OBS, PROTOCOLS, Plan, Protocol, target_pool
 from arena.selection import Selection
+from arena.spec import Kind
 from arena.spec_errors import did_you_mean, listed
 from arena.stressors import apply, softness
 from arena.suites import Member
@@ -83,10 +84,8 @@ def generate(
 
     with concurrent.futures.ThreadPoolExecutor(jobs or os.cpu_count()) as threads:
         members = list(threads.map(lambda cell: suites.member(cell, select.seed), missing))
-        written = threads.map(
-            lambda drawn: _write(paths[drawn[0].id], *drawn, record),
-            draw(members, replicates, rules, select.seed, jobs),
-        )
+        drawn = draw(members, replicates, rules, select.seed, jobs)
+        written = threads.map(lambda one: _write(paths[one[0].id], one, record), drawn)
         for done, id in enumerate(written, len(cells) - len(missing) + 1):
             tell(Progress(done, len(cells), id))
     return sorted(paths.values())
@@ -128,7 +127,8 @@ class _Plans:
 def _plans(member: Member, replicates: int, protocol: Protocol, seed: int) -> _Plans:
     spec = member.spec
     rng = generator(key_of("interventions", spec.content_hash, seed))
-    kinds, is_root = [node.kind for node in spec.nodes], ~spec.adjacency.any(axis=0)
+    kinds: list[Kind] = [node.kind for node in spec.nodes]
+    is_root = np.asarray(~spec.adjacency.any(axis=0))
     targets = target_pool(rng, len(spec.nodes), protocol.candidates(kinds, is_root))
     order = rng.permutation(len(spec.nodes))
     make = functools.partial(protocol.plan, rng, targets, member.baseline, kinds, is_root)
@@ -142,7 +142,7 @@ def _splits(
     plan, spec, values = plans.of_replicates[replicate], member.spec, values.T
     mask = np.concatenate([np.zeros((N_OBS, values.shape[1]), bool), plan.mask])
     rng = generator(key_of("stressors", spec.content_hash, seed, replicate))
-    values = apply(spec.stressors, values, spec.names, mask.any(axis=1), rng)
+    values = apply(spec.stressors, values, spec.names, np.asarray(mask.any(axis=1)), rng)
     mixed = np.r_[: protocol.n_obs, N_OBS : len(values)]
     return {
         "obs": _table(member, plans.order, values[:N_OBS], None),
@@ -162,9 +162,8 @@ def _table(member: Member, order: np.ndarray, values: np.ndarray, mask: np.ndarr
     )
 
 
-def _write(
-    path: Path, member: Member, targets: list[str], tables: list[dict[Split, Dataset]], record: dict[str, Any]
-) -> str:
+def _write(path: Path, drawn: Drawn, record: dict[str, Any]) -> str:
+    member, targets, tables = drawn
     write_scenario(
         path,
         id=member.id,

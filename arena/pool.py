@@ -119,10 +119,9 @@ class Pool:
             rows = np.array([self._place[which[i]][1] for i in members])
             changed = _stack_edits([edits[i] for i in members], room, d) if edits else _no_edits(room, d)
             index = np.resize(rows, room)
-            out = _draw(
-                *group, index, keys[np.resize(members, room)], np.int32(len(members)), changed, n, _chosen(strategy)
-            )
-            values = np.asarray(out)
+            tables, banks = group
+            own, count = keys[np.resize(members, room)], np.int32(len(members))
+            values = np.asarray(_draw(tables, banks, index, own, count, changed, n, _chosen(strategy)))
             return [values[k, : self.scms[which[i]].d] for k, i in enumerate(members)]
 
         return self._in_chunks(which, n + m, call, jobs)
@@ -223,7 +222,7 @@ def _key_of(bank: Component) -> BankKey:
     for field, (dims, _) in layout(type(bank)).items():
         sizes.update(zip(dims, getattr(bank, field).shape[1:], strict=True))
     sizes.pop("parents", None)
-    return (bank.kind, bank.family, tuple(sorted(sizes.items())))
+    return (bank.kind, bank.family, tuple(sorted(sizes.items())), id(type(bank)))
 
 
 def _n_slots(bank: Component) -> int:

@@ -17,12 +17,14 @@ import jax
 import numpy as np
 
 import arena
-from arena import sampling
 from arena.compiler import compile_on_host
 from arena.dag import topological_order
+from arena.pool import Pool
 from arena.spec import SCMSpec
 from mechanisms.expression import parse
 
+NOISES = ("gaussian", "heteroskedastic", "laplace", "none", "uniform")
+ROOTS = ("bernoulli", "gaussian", "lognormal", "uniform")
 FAMILIES = ("linear_additive", "piecewise_threshold", "random_neural", "rff_gp", "formula")
 
 
@@ -42,7 +44,8 @@ def numpy_sampler(spec: SCMSpec) -> Callable[[np.random.Generator, int], np.ndar
         x = np.zeros((n, len(spec.nodes)))
         for j, node, parents, p, a in steps:
             if not parents:
-                x[:, j] = numpy_root(p, rng, n)
+                center, scale = node.scaling or (0.0, 1.0)
+                x[:, j] = (np.asarray(numpy_root(p, rng, n)) - center) / scale
             else:
                 x[:, j] = numpy_noise(node.noise, numpy_mechanism(p, a, x[:, parents], node.parents), rng, n)
         return x
@@ -102,7 +105,9 @@ def sempler_sampler(spec: SCMSpec):
             weights[[index[p] for p in node.parents], j] = node.mechanism.weight  # type: ignore[union-attr]
             means[j], variances[j] = node.mechanism.bias, node.noise.scale**2  # type: ignore[union-attr]
         else:
-            means[j], variances[j] = node.root.mean, node.root.scale**2  # type: ignore[union-attr]
+            center, scale = node.scaling or (0.0, 1.0)
+            means[j] = (node.root.mean - center) / scale  # type: ignore[union-attr]
+            variances[j] = (node.root.scale / scale) ** 2  # type: ignore[union-attr]
     model = sempler.LGANM(weights, means, variances)
     return lambda rng, n: model.sample(n)
 
@@ -130,7 +135,7 @@ def main():
     linear: dict[str, Any] = {"mechanisms": ["linear_additive"], "noises": ["gaussian"], "roots": ["gaussian"]}
     print(f"d = {args.d}, n = {args.n}, {args.scms} SCMs, {os.cpu_count()} cores, {jax.devices()[0].device_kind}")
 
-    mix: dict[str, Any] = {"mechanisms": FAMILIES}
+    mix: dict[str, Any] = {"mechanisms": FAMILIES, "noises": NOISES, "roots": ROOTS}
     for title, options in (("linear-Gaussian", linear), ("five-family mix", mix)):
         graph = ("erdos_renyi", "scale_free")
         keys = [jax.random.fold_in(key, i) for i in range(args.scms)]
@@ -142,10 +147,11 @@ def main():
         print(f"\n{title}: spec {1e3 * (made - start) / args.scms:.2f} ms, "
               f"build {1e3 * (built - made) / args.scms:.2f} ms an SCM")  # fmt: skip
 
+        pool, which = Pool(scms), range(args.scms)
         contenders: dict[str, Callable[[int], object]] = {}
         for strategy in ("map", "vmap") if args.vmap else ("map",):
-            contenders[f"arena ({strategy})"] = lambda r, scms=scms, strategy=strategy: sampling.sample_values(
-                scms, jax.random.split(jax.random.fold_in(key, r), args.scms), args.n, strategy=strategy
+            contenders[f"arena ({strategy})"] = lambda r, pool=pool, which=which, strategy=strategy: pool.draw(
+                which, jax.random.split(jax.random.fold_in(key, r), len(which)), args.n, strategy=strategy
             )
         plain = [numpy_sampler(spec) for spec in specs]
         contenders["numpy loop"] = lambda r, plain=plain: [sample(rng, args.n) for sample in plain]

@@ -112,7 +112,7 @@ def _graph(rng: np.random.Generator, graph: str, d: int, min_roots: int) -> tupl
     for _ in range(MAX_TRIES):
         caps = graphs.in_degree_caps(d)
         adjacency = graphs.FAMILIES[graph].sample(rng, d, caps[rng.integers(len(caps))])
-        is_root = ~adjacency.any(axis=0)
+        is_root = np.asarray(~adjacency.any(axis=0))
         if is_root.sum() >= min_roots:
             return adjacency, is_root
     raise SpecError(f"no {graph} graph with {d} variables and {min_roots} roots in {MAX_TRIES} tries")

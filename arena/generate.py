@@ -12,7 +12,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from arena import __version__, suites
+from arena import __version__, quality, suites
 from arena.audit import files_match
 from arena.compiler import compile_on_host
 from arena.dataset import Dataset, Split
@@ -82,12 +82,20 @@ def generate(
     tell = progress or (lambda event: None)
     tell(Progress(len(cells) - len(missing), len(cells), ""))
 
+    done = len(cells) - len(missing)
+    rejected: dict[str, list[str]] = {cell.id: [] for cell in missing}
     with concurrent.futures.ThreadPoolExecutor(jobs or os.cpu_count()) as threads:
-        members = list(threads.map(lambda cell: suites.member(cell, select.seed), missing))
-        drawn = draw(members, replicates, rules, select.seed, jobs)
-        written = threads.map(lambda one: _write(paths[one[0].id], one, record), drawn)
-        for done, id in enumerate(written, len(cells) - len(missing) + 1):
-            tell(Progress(done, len(cells), id))
+        while missing:
+            draw_member = lambda cell: suites.member(cell, select.seed, rejected=rejected[cell.id])  # noqa: E731
+            drawn = draw(list(threads.map(draw_member, missing)), replicates, rules, select.seed, jobs)
+            faults = threads.map(lambda one: (one[0], _write(paths[one[0].id], one, record)), drawn)
+            for member, fault in faults:
+                rejected[member.id] = [*member.rejected, fault] if fault else []
+                if not fault:
+                    done += 1
+                    tell(Progress(done, len(cells), member.id))
+            # A table that fails an audit rule after all: the next candidate takes the place.
+            missing = [cell for cell in missing if rejected[cell.id]]
     return sorted(paths.values())
 
 
@@ -162,8 +170,13 @@ def _table(member: Member, order: np.ndarray, values: np.ndarray, mask: np.ndarr
     )
 
 
-def _write(path: Path, drawn: Drawn, record: dict[str, Any]) -> str:
+def _write(path: Path, drawn: Drawn, record: dict[str, Any]) -> str | None:
+    """Write the scenario, or nothing and return the rule that one of its tables fails."""
     member, targets, tables = drawn
+    faults = (quality.fault(table) for replicate in tables for table in replicate.values())
+    fault = next(filter(None, faults), None)
+    if fault:
+        return fault
     write_scenario(
         path,
         id=member.id,
@@ -184,7 +197,7 @@ def _write(path: Path, drawn: Drawn, record: dict[str, Any]) -> str:
         },
         overwrite=True,
     )
-    return member.id
+    return None
 
 
 def _is_written(path: Path, record: dict[str, Any], replicates: int) -> bool:

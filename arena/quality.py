@@ -9,6 +9,8 @@ from arena.errors import DataError
 
 MAX_CATEGORY_SHARE = 0.99
 MAX_CORRELATION = 0.99
+# What a candidate's calibration sample may have, so that its other samples stay below the limit.
+CANDIDATE_CORRELATION = 0.975
 # A continuous column is near-constant when its SD is below this share of its largest magnitude.
 MIN_RELATIVE_SD = 1e-6
 # A column of integers with at most this many different values is taken to be discrete.
@@ -42,7 +44,7 @@ def no_dominant_category(dataset: Dataset) -> Verdict:
     return measured, f"at most {100 * MAX_CATEGORY_SHARE:g} %", bool(shares[worst] <= MAX_CATEGORY_SHARE)
 
 
-def no_duplicate_pair(dataset: Dataset) -> Verdict:
+def no_duplicate_pair(dataset: Dataset, limit: float = MAX_CORRELATION) -> Verdict:
     """No two columns correlate above 0.99 in magnitude."""
     values = dataset.values.astype(np.float64)
     varying = np.flatnonzero(values.std(axis=0) > 0)
@@ -52,7 +54,7 @@ def no_duplicate_pair(dataset: Dataset) -> Verdict:
     np.fill_diagonal(correlation, 0.0)
     a, b = (int(varying[i]) for i in np.unravel_index(correlation.argmax(), correlation.shape))
     measured = f"'{dataset.names[a]}', '{dataset.names[b]}' correlation {correlation.max():.4f}"
-    return measured, f"at most {MAX_CORRELATION}", bool(correlation.max() <= MAX_CORRELATION)
+    return measured, f"at most {limit}", bool(correlation.max() <= limit)
 
 
 RULES: dict[str, Callable[[Dataset], Verdict]] = {
@@ -68,8 +70,13 @@ def problem(values: np.ndarray) -> str | None:
         dataset = Dataset(tuple(f"#{j}" for j in range(values.shape[1])), values)
     except DataError as error:
         return str(error)
-    for name, rule in RULES.items():
-        verdict = rule(dataset)
-        if verdict is not None and not verdict[2]:
-            return f"{name}: {verdict[0]}"
-    return None
+    return fault(dataset) or _told("no_duplicate_pair", no_duplicate_pair(dataset, CANDIDATE_CORRELATION))
+
+
+def fault(dataset: Dataset) -> str | None:
+    """The first rule that a table fails, with what was measured; None if it passes all."""
+    return next(filter(None, (_told(name, rule(dataset)) for name, rule in RULES.items())), None)
+
+
+def _told(name: str, verdict: Verdict) -> str | None:
+    return None if verdict is None or verdict[2] else f"{name}: {verdict[0]}"

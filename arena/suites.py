@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -175,14 +176,20 @@ def members(name: str, select: Selection | None = None) -> list[Member]:
     return [member(cell, select.seed) for cell in cells(name, select)]
 
 
-def member(cell: Cell, seed: int = 0, scaling: Scaling = "paper") -> Member:
-    """The SCM at a place: the first candidate that passes the quality rules.
+def member(cell: Cell, seed: int = 0, scaling: Scaling = "paper", rejected: Sequence[str] = ()) -> Member:
+    """The SCM at a place: the first candidate whose calibration sample passes the quality rules.
+
+    Args:
+        cell: The place.
+        seed: Another seed, another SCM.
+        scaling: As in `arena.calibrate`.
+        rejected: Why so many candidates were not taken before; they are passed over.
 
     Raises:
-        SourceError: If none does.
+        SourceError: If none passes.
     """
-    suite, rejected = cell.suite, []
-    for attempt in range(MAX_CANDIDATES):
+    suite, faults = cell.suite, list(rejected)
+    for attempt in range(len(faults), MAX_CANDIDATES):
         draft = draft_spec(
             key_of(cell.id, seed, attempt),
             d=cell.d,
@@ -194,13 +201,19 @@ def member(cell: Cell, seed: int = 0, scaling: Scaling = "paper") -> Member:
             **cell.settings(),
         )
         spec, values, response = calibrate(draft, scaling)
-        fault = problem(values.T)
-        if fault is None:
-            spec = _stressed(spec, values, cell, seed)
+        spec = _stressed(spec, values, cell, seed)
+        found = problem(values.T) or problem(_measured(spec, values.T, cell, seed))
+        if found is None:
             weak = [(*edge, round(moved, 5)) for edge, moved in response.items() if moved < RESPONSE_FLOOR]
-            return Member(cell.id, FAMILY, spec, values.T, weak, rejected)
-        rejected.append(fault)
-    raise SourceError(f"no acceptable SCM for {cell.id} in {MAX_CANDIDATES} candidates; the last failed {rejected[-1]}")
+            return Member(cell.id, FAMILY, spec, values.T, weak, faults)
+        faults.append(found)
+    raise SourceError(f"no acceptable SCM for {cell.id} in {MAX_CANDIDATES} candidates; the last failed {faults[-1]}")
+
+
+def _measured(spec: SCMSpec, values: np.ndarray, cell: Cell, seed: int) -> np.ndarray:
+    """The calibration sample `[n, d]` as the stressors would have it measured."""
+    rng, rows = generator(key_of("measured", cell.id, seed)), np.zeros(len(values), bool)
+    return stressors.apply(spec.stressors, values, spec.names, rows, rng)
 
 
 def _stressed(spec: SCMSpec, values: np.ndarray, cell: Cell, seed: int) -> SCMSpec:

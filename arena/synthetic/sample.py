@@ -13,7 +13,7 @@ from arena.errors import SpecError
 from arena.spec import SCMSpec
 from arena.spec_errors import did_you_mean, listed
 from arena.synthetic import graphs
-from arena.synthetic.difficulty import HIGH_NOISE, WEAK_SIGNAL
+from arena.synthetic.difficulty import HIGH_NOISE, STRESSORS, WEAK_SIGNAL
 from arena.synthetic.graphs.base import MAX_TRIES
 from mechanisms import registry
 from mechanisms.base import Kind
@@ -68,13 +68,15 @@ def draft_spec(
         mechanisms: Families to draw from, those of this package (without formula) when omitted; likewise `noises` and
             `roots`. How many of them are active depends on d (paper A.1, Family mixing).
         root_dependency: How roots depend on each other; all but the first give the roots' joint distribution.
-        stressors: `weak_signal` and `high_noise` are built in; the others do nothing to the SCM.
+        stressors: Names in `arena.synthetic.difficulty.STRESSORS`. `weak_signal` and `high_noise` are built into the
+            nodes; the others act on tables and interventions, and only a suite adds them (`arena.suites`).
         name: The spec's name.
     """
     if graph not in graphs.FAMILIES:
         raise SpecError(f"no graph family '{graph}'{did_you_mean(graph, graphs.FAMILIES)}: {listed(graphs.FAMILIES)}")
     if root_dependency not in get_args(RootDependency):
         raise SpecError(f"no root dependency '{root_dependency}': {listed(get_args(RootDependency))}")
+    stressors = _stressors(stressors)
     rng, d = generator(as_key(key)), _size(d)
     adjacency, is_root = _graph(rng, graph, d, 1 if root_dependency == "independent_roots" else 2)
     n_roots = int(is_root.sum())
@@ -105,6 +107,14 @@ def _size(d: Any) -> int:
         return operator.index(d)
     except TypeError:
         raise SpecError(f"d is {d!r}; expected a whole number of variables") from None
+
+
+def _stressors(given: Sequence[str]) -> tuple[str, ...]:
+    names = (given,) if isinstance(given, str) else tuple(dict.fromkeys(given))
+    for name in names:
+        if name not in STRESSORS:
+            raise SpecError(f"no stressor '{name}'{did_you_mean(name, STRESSORS)}; stressors are {listed(STRESSORS)}")
+    return names
 
 
 def _graph(rng: np.random.Generator, graph: str, d: int, min_roots: int) -> tuple[np.ndarray, np.ndarray]:

@@ -167,6 +167,7 @@ WRONG_CALLS = {
     "arena.synthetic.sample_spec(3, d=5)": "expected a JAX key",
     "arena.synthetic.sample_spec(key, d=8, mechanisms=[])": "no mechanism family is given",
     "arena.synthetic.sample_spec(key, d=8, scaling='own')": "scalings are internal, paper",
+    "arena.synthetic.sample_spec(key, d=8, root_dependency='ball')": "no root dependency 'ball'",
     "arena.Selection(limit='a')": "limit is 'a'",
     "arena.Selection(max_d=2.5)": "max_d is 2.5",
 }

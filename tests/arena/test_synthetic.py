@@ -92,6 +92,12 @@ def test_structural_stressors_are_in_the_spec():
         assert a.parents == b.parents and (a.strength, a.extra_noise) == (1.0, 0.0)
 
 
+def test_stressors_are_a_set_of_names():
+    one = random_spec(5, d=10, stressors=("weak_signal",))
+    assert random_spec(5, d=10, stressors=("weak_signal", "weak_signal")) == one
+    assert random_spec(5, d=10, stressors="weak_signal") == one and one.factors["difficulty"] == ("weak_signal",)
+
+
 def test_target_r2_and_percentiles_are_calibrated():
     """In the table that the finished spec gives: R2 as drawn, 3 % of the mass at either censoring bound."""
     found = {"r2": 0, "censored": 0}
@@ -132,6 +138,7 @@ def test_only_the_families_asked_for():
         ({"mechanisms": ["linear"]}, "did you mean 'linear_additive'"),
         ({"noises": ["gausian"]}, "did you mean 'gaussian'"),
         ({"roots": ["log"]}, "no root family 'log'"),
+        ({"stressors": ["weak_signl"]}, "did you mean 'weak_signal'"),
     ],
 )
 def test_unknown_families_are_named(options, words):

@@ -1,7 +1,7 @@
 """Quality gates of stored scenarios, one named rule each (paper A.2).
 
 A rule is a pure function that measures something and says whether it is within its limit. `GRAPH_RULES` look at a
-scenario's graph, `quality.RULES` and `TABLE_RULES` at every stored table.
+scenario's graph, `quality.RULES` and `TABLE_RULES` at every stored table, `quality.PAIR_RULES` at matched splits.
 """
 
 import dataclasses
@@ -18,10 +18,11 @@ from arena.dataset import Dataset, Split
 from arena.errors import DataError, SourceError
 from arena.files import StoredScenario, is_scenario, lost_its_manifest, open_scenario
 from arena.quality import Verdict
+from arena.stressors import UNRELATED
+from arena.synthetic.graphs import FAMILIES
 
 MIN_EDGES_PER_NODE = 0.8
 MIN_DEPTH = 2
-MIN_DEPTH_OF_FAMILY = {"chain": 3, "tree": 3, "small_world": 3, "scale_free": 3}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,10 +72,11 @@ def audit_scenario(folder: Path) -> list[Finding]:
     for name, graph_rule in GRAPH_RULES.items():
         findings += _finding(name, scenario.id, graph_rule(adjacency, scenario))
     for replicate in range(scenario.n_replicates()):
+        loaded: dict[Split, Dataset] = {}
         for split in scenario.splits:
             where = f"{scenario.id} replicate {replicate} {split}"
             try:
-                dataset = scenario.load(split, replicate)
+                dataset = loaded[split] = scenario.load(split, replicate)
             except DataError as error:
                 findings.append(Finding("readable", where, str(error), "finite values as recorded", False))
                 continue
@@ -82,6 +84,12 @@ def audit_scenario(folder: Path) -> list[Finding]:
                 findings += _finding(name, where, rule(dataset))
             for name, table_rule in TABLE_RULES.items():
                 findings += _finding(name, where, table_rule(dataset, scenario, split, replicate))
+        # Splits that a protocol made are the same units.
+        if len(loaded) == 2 and "protocol" in scenario.manifest["provenance"]:
+            stressed = bool(set(UNRELATED) & set(scenario.factors.get("difficulty", ())))
+            for name, pair_rule in quality.PAIR_RULES.items():
+                where = f"{scenario.id} replicate {replicate}"
+                findings += _finding(name, where, pair_rule(loaded["obs"], loaded["obs_int"], stressed))
     return findings
 
 
@@ -117,7 +125,8 @@ def deep_enough(adjacency: np.ndarray, scenario: StoredScenario) -> Verdict:
     """The longest directed path of a synthetic graph has at least 2 edges, 3 in some graph families."""
     if scenario.family != "synthetic":
         return None
-    least = MIN_DEPTH_OF_FAMILY.get(str(scenario.factors.get("graph_family")), MIN_DEPTH)
+    graph_family = FAMILIES.get(str(scenario.factors.get("graph_family")))
+    least = MIN_DEPTH if graph_family is None else graph_family.min_depth
     found = depth(adjacency)
     return f"depth {found}", f"at least {least}", found >= least
 

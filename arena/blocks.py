@@ -25,14 +25,14 @@ class RootBlock(eqx.Module):
     """Standardised values of dependent roots, as a function of the roots' own noise.
 
     Attributes:
-        member: `[d]`, the columns that the block gives.
+        member: `[d]`, the columns that the block gives; all three with a leading axis where blocks are stacked.
         mix: `[d, d]`, values = mix @ normals for a Gaussian block; its rows and columns are 0 outside the block.
         ball: Whether the block is uniform on a ball instead.
     """
 
-    member: Bool[Array, "d"]
-    mix: Float[Array, "d d"]
-    ball: Bool[Array, ""]
+    member: Bool[Array, "*batch d"]
+    mix: Float[Array, "*batch d d"]
+    ball: Bool[Array, "*batch"]
 
     def __call__(self, u: Float[Array, "d n"]) -> Float[Array, "d n"]:
         """The members' values `[d, n]`, 0 elsewhere; `u` is uniform noise by column."""

@@ -4,22 +4,24 @@ The sample is drawn once, from a key that follows from the spec, and what it say
 stays row-wise, and a spec means the same SCM for any number of rows.
 """
 
-import functools
+import dataclasses
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from arena.compiler import PARENTS_STEP, root_block
-from arena.dag import topological_order
-from arena.keys import key_of
-from arena.scm import NOISE, SECOND_NOISE, uniform
+from arena import programs
+from arena.compiler import compile_on_host
+from arena.keys import keys_of
+from arena.pool import Banks, Frame, Pool, Tables
+from arena.scm import SCM, slot_of
 from arena.spec import NodeSpec, SCMSpec
-from mechanisms.base import Blueprint, round_up, stack, standard_normal
+from mechanisms.base import Component
 
-#: Rows of the calibration sample, and how many of them tell how much a parent matters.
-N_CALIBRATION, N_RESPONSE = 1000, 500
+#: Rows of the calibration sample.
+N_CALIBRATION = 1000
 #: `paper`: roots that are numbers are standardised, nothing else is. `internal`: every variable is, before its
 #: children see it (internally standardised SCMs: Ormaniec et al. 2024).
 Scaling = Literal["paper", "internal"]
@@ -42,91 +44,153 @@ class Calibrated(NamedTuple):
     response: dict[tuple[str, str], float]
 
 
-def calibrate(spec: SCMSpec, scaling: Scaling = "paper") -> Calibrated:
-    """Walk through the nodes in topological order, and fix in each what its sample says.
+def calibrate(
+    specs: Sequence[SCMSpec],
+    scaling: Scaling = "paper",
+    *,
+    frame: Frame | None = None,
+    jobs: int | None = None,
+) -> list[Calibrated]:
+    """Walk through the nodes of each SCM in topological order, and fix in each what its sample says.
 
     Args:
-        spec: A spec whose calibrated fields may hold anything.
+        specs: Specs whose calibrated fields may hold anything.
         scaling: What is standardised inside the SCM.
+        frame: As in `Pool`.
+        jobs: Threads, one a core when omitted.
     """
-    index = {name: j for j, name in enumerate(spec.names)}
-    d = len(spec.nodes)
-    key = key_of("calibration", spec.content_hash)
-    noise = np.asarray(_noise(key, d, False))
-    second = np.asarray(_noise(key, d, True)) if any(node.extra_noise for node in spec.nodes) else None
-    joint = np.asarray(root_block(spec, np.float32)(jnp.asarray(noise))) if spec.root_block else None
+    frame = frame or Frame()
+    pool = Pool([compile_on_host(spec, widths=frame.parents) for spec in specs], frame)
+    words, impl = keys_of(("calibration", spec.content_hash) for spec in specs)
 
-    values, nodes, response = np.zeros((d, N_CALIBRATION), np.float32), list(spec.nodes), {}
-    for j in topological_order(spec.adjacency):
-        node, update, moved = spec.nodes[j], {}, np.zeros(0)
-        if node.parents:
-            columns = values[[index[parent] for parent in node.parents]]
-            value, update, moved = _structural(node, columns, noise[j])
-        else:
-            value = (
-                joint[j]
-                if node.root is None and joint is not None
-                else np.asarray(_root(_module(node.component), noise[j]))
-            )
-        if second is not None:
-            value = value + np.float32(node.extra_noise) * np.asarray(standard_normal(second[j]))
-        if scaling == "internal" or (not node.parents and node.root is not None and node.kind not in LABELS):
-            update["scaling"] = (float(value.mean()), float(value.std()) or 1.0)
-        center, scale = np.array(update.get("scaling") or node.scaling or (0.0, 1.0), np.float32)
-        values[j] = (value - center) / scale
-        if node.parents:
-            deviation = max(float(value.std()), 1e-12)
-            response |= {(p, node.name): float(m) / deviation for p, m in zip(node.parents, moved, strict=True)}
-        if update:
-            nodes[j] = node.model_copy(update=update)
-    return Calibrated(spec.model_copy(update={"nodes": tuple(nodes)}), values, response)
+    def call(group: tuple[Tables, Banks], index: np.ndarray, members: list[int], d: int) -> list[_Found]:
+        room, count, standardised = len(index), np.int32(len(members)), np.zeros((len(index), d), bool)
+        for k, i in enumerate(members):
+            standardised[k, : len(specs[i].nodes)] = [_is_standardised(node, scaling) for node in specs[i].nodes]
+        own = words[np.resize(members, room)]
+        found = programs.call(_calibrate, *group, index, own, count, standardised, impl=impl)
+        found = _Found(*map(np.asarray, found))
+        return [_Found(*(leaf[k] for leaf in found)) for k in range(len(members))]
+
+    found = pool.in_chunks(range(len(specs)), N_CALIBRATION, call, jobs)
+    return [_read(spec, one) for spec, one in zip(specs, found, strict=True)]
 
 
-def _structural(node: NodeSpec, columns: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, dict[str, Any], np.ndarray]:
-    """The value `[n]` before any scaling, what to update in the spec, and each parent's mean absolute effect."""
-    width = round_up(len(columns), PARENTS_STEP)
-    padded = np.zeros((width, columns.shape[1]), np.float32)
-    padded[: len(columns)] = columns
-    strength = np.float32(node.strength)
-    signal, moved = _signal(_module(node.component, width), padded, len(columns), strength)
-
-    channel, update = node.channel, {}
-    names = getattr(channel.cls, "calibrated", ())
-    if names:
-        found = [float(x) for x in _calibrated(_module(channel, width), signal, u)]
-        assert node.noise is not None
-        update["noise"] = node.noise.model_copy(update=dict(zip(names, found, strict=True)))
-        channel = Blueprint(channel.cls, channel.cls.arrays(update["noise"], node.parents))
-    value = _disturbed(_module(channel, width), signal, u, padded)
-    return np.asarray(value), update, np.asarray(moved)[: len(columns)]
+def _is_standardised(node: NodeSpec, scaling: Scaling) -> bool:
+    return scaling == "internal" or (node.root is not None and node.kind not in LABELS)
 
 
-def _module(blueprint: Blueprint, width: int = PARENTS_STEP) -> Any:
-    """The component padded as in a bank, so that nodes of a family share compiled programs."""
-    return jax.tree.map(lambda leaf: leaf[0], stack([blueprint], width, np.float32))
+class _Found(NamedTuple):
+    """What the sample of one SCM says of each variable, in column order.
+
+    Attributes:
+        values: `[d, n]`, scaled.
+        center, scale: `[d]`, what the value was scaled with; 0 and 1 where it was not.
+        deviation: `[d]`, its standard deviation before that.
+        fields: `[d, f]`, the calibrated fields of its noise, padded.
+        moved: `[d, k]`, the mean absolute effect of each parent on the signal, padded.
+    """
+
+    values: Any
+    center: Any
+    scale: Any
+    deviation: Any
+    fields: Any
+    moved: Any
 
 
-@jax.jit
-def _signal(module: Any, columns: Any, count: Any, strength: Any) -> tuple[Any, Any]:
-    """The signal `[n]`, and how much it moves when each of the first `count` parents takes another unit's value."""
-    equation = lambda x: strength * jax.vmap(module, in_axes=1)(x)  # noqa: E731
-    signal = equation(columns)
+def _read(spec: SCMSpec, found: _Found) -> Calibrated:
+    """The spec with what was found."""
+    nodes, response = [], {}
+    for j, node in enumerate(spec.nodes):
+        update: dict[str, Any] = {}
+        if node.noise is not None and (names := getattr(node.channel.cls, "calibrated", ())):
+            fields = found.fields[j, : len(names)].tolist()
+            update["noise"] = node.noise.model_copy(update=dict(zip(names, fields, strict=True)))
+        if (found.center[j], found.scale[j]) != (0.0, 1.0):
+            update["scaling"] = (float(found.center[j]), float(found.scale[j]))
+        nodes.append(node.model_copy(update=update) if update else node)
+        deviation = max(float(found.deviation[j]), 1e-12)
+        moved = found.moved[j, : len(node.parents)].tolist()
+        response |= {(p, node.name): m / deviation for p, m in zip(node.parents, moved, strict=True)}
+    spec = spec.model_copy(update={"nodes": tuple(nodes)})
+    return Calibrated(spec, found.values[: len(nodes)].copy(), response)
 
-    def move(k, moved):
-        some = columns[:, :N_RESPONSE]
-        other = equation(some.at[k].set(jnp.roll(some[k], N_RESPONSE // 2)))
-        return moved.at[k].set(jnp.mean(jnp.abs(other - signal[:N_RESPONSE])))
 
-    return signal, jax.lax.fori_loop(0, count, move, jnp.zeros(len(columns), columns.dtype))
+def _calibrate(tables: Tables, banks: Banks, index, words, count, standardised, *, impl: str) -> _Found:
+    """What the samples of some SCMs say, with a leading axis of SCMs."""
+    keys = jax.random.wrap_key_data(words, impl=impl)
+    _, d, width = tables.parents.shape
+    nothing = _nothing(d, width, banks, tables.gain.dtype)
+
+    def body(k, found):
+        table = jax.tree.map(lambda leaf: leaf[jnp.asarray(index)[k]], tables)
+        own = _walk(table, banks, keys[k], jnp.asarray(standardised)[k], nothing)
+        return jax.tree.map(lambda leaves, leaf: leaves.at[k].set(leaf), found, own)
+
+    everywhere = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (len(index), *leaf.shape)), nothing)
+    return jax.lax.fori_loop(0, count, body, everywhere)
 
 
-_root = jax.jit(lambda module, u: jax.vmap(module)(u))
-_disturbed = jax.jit(lambda module, signal, u, columns: jax.vmap(module, in_axes=(0, 0, 1))(signal, u, columns))
-_calibrated = jax.jit(lambda module, signal, u: module.calibrate(signal, u))
+def _nothing(d: int, width: int, banks: Banks, dtype: Any) -> _Found:
+    zeros = lambda *shape: jnp.zeros(shape, dtype)  # noqa: E731
+    return _Found(
+        zeros(d, N_CALIBRATION), zeros(d), zeros(d) + 1, zeros(d), zeros(d, _n_fields(banks)), zeros(d, width)
+    )
 
 
-@functools.partial(jax.jit, static_argnums=(1, 2))
-def _noise(key: Any, d: int, second: bool) -> Any:
-    """`[d, n]`, what `SCM.draw_noise` gives for the key."""
-    key, columns = jax.random.fold_in(key, NOISE), jnp.arange(d) + (SECOND_NOISE if second else 0)
-    return jax.vmap(lambda j: uniform(jax.random.fold_in(key, j), N_CALIBRATION, jnp.float32))(columns)
+def _walk(table: Tables, banks: Banks, key, standardised, nothing: _Found) -> _Found:
+    """What the sample of one SCM says, node after node."""
+    n, scm = N_CALIBRATION, table.scm(banks)
+    noise = table.exogenous(key, n)
+
+    def step(i, found):
+        j, columns = table.order[i], jnp.pad(found.values, ((0, 1), (0, 0)))[table.parents[i]]
+        signal, moved = _signal(scm, i, columns)
+        branches = [_disturbed_by(bank, _n_fields(banks)) for bank in scm.noises]
+        value, fields = jax.lax.switch(table.noise[i, 0], branches, table.noise[i, 1], signal, noise[j], columns)
+        value = table.with_second_noise(j, value, noise[j + len(noise) - len(table.order)])
+        deviation = jnp.std(value)
+        center = jnp.where(standardised[j], jnp.mean(value), 0.0)
+        scale = jnp.where(standardised[j] & (deviation > 0), deviation, 1.0)
+        own = _Found((value - center) / scale, center, scale, deviation, fields, moved)
+        return jax.tree.map(lambda leaves, leaf: leaves.at[j].set(leaf), found, own)
+
+    return jax.lax.fori_loop(0, table.d, step, nothing)
+
+
+def _signal(scm: SCM, i, columns) -> tuple[Any, Any]:
+    """The signal `[n]` of a step, and how much it moves when each parent takes another unit's value, `[k]`."""
+    (width, n), count = columns.shape, jnp.sum(scm.parents[i] < scm.d)
+
+    def move(k, state):
+        signal, moved = state
+        # In turn 0 nothing is changed; turn k changes parent k - 1.
+        other = columns.at[k - 1].set(jnp.where(k > 0, jnp.roll(columns[k - 1], n // 2), columns[k - 1]))
+        changed = scm.strength[scm.order[i]] * scm.signal(scm.mechanism[i], other)
+        signal = jnp.where(k > 0, signal, changed)
+        return signal, moved.at[k].set(jnp.mean(jnp.abs(changed - signal)))
+
+    signal, moved = jax.lax.fori_loop(
+        0, count + 1, move, (jnp.zeros(n, columns.dtype), jnp.zeros(width + 1, columns.dtype))
+    )
+    return signal, moved[1:]
+
+
+def _disturbed_by(bank: Component, n_fields: int):
+    """The value `[n]` by a slot of a bank that is calibrated first, and its calibrated fields, padded."""
+
+    def value(slot, signal, u, columns):
+        component, fields = slot_of(bank, slot), jnp.zeros(n_fields, signal.dtype)
+        if component.kind == "root":
+            return jax.vmap(component)(u), fields
+        found = component.calibrate(signal, u)
+        component = dataclasses.replace(component, **dict(zip(component.calibrated, found, strict=True)))
+        fields = fields.at[: len(found)].set(jnp.stack(found)) if found else fields
+        return jax.vmap(component, in_axes=(0, 0, 1))(signal, u, columns), fields
+
+    return value
+
+
+def _n_fields(banks: Banks) -> int:
+    return max((len(getattr(type(bank), "calibrated", ())) for bank in banks[1]), default=0)

@@ -1,5 +1,7 @@
 """SCMSpec -> SCM: nodes sorted, sized, and laid side by side in banks."""
 
+from collections.abc import Sequence
+
 import jax
 import numpy as np
 
@@ -37,12 +39,13 @@ def compile(spec: SCMSpec, *, dtype=np.float32) -> SCM:
     return jax.device_put(compile_on_host(spec, dtype=dtype))
 
 
-def compile_on_host(spec: SCMSpec, *, dtype=np.float32) -> SCM:
-    """As `compile`, with numpy leaves."""
+def compile_on_host(spec: SCMSpec, *, dtype=np.float32, widths: Sequence[int] = ()) -> SCM:
+    """As `compile`, with numpy leaves; parents are padded to the first of `widths` that is enough."""
     d = len(spec.nodes)
     index = {name: j for j, name in enumerate(spec.names)}
     order = topological_order(spec.adjacency)
-    width = round_up(max((len(node.parents) for node in spec.nodes), default=0), PARENTS_STEP)
+    most = max((len(node.parents) for node in spec.nodes), default=0)
+    width = next((width for width in widths if most <= width), round_up(most, PARENTS_STEP))
 
     parents = np.full((d, width), d, np.int32)
     equations, channels = _Banks(width, dtype), _Banks(width, dtype)

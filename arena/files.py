@@ -31,6 +31,7 @@ import pyarrow.parquet as pq
 from arena.dataset import SPLITS, Dataset, Split, check_dag
 from arena.errors import DataError
 from arena.scenario import Scenario
+from arena.sortability import order_alignment, path_lengths, r2_of_columns, variances
 from arena.tables import check_exists, parse_graph
 
 SCHEMA_VERSION = 1
@@ -101,6 +102,7 @@ def write_scenario(
         "splits": list(splits),
         "replicates": len(replicates),
         "rows": [{split: dataset.n for split, dataset in replicate.items()} for replicate in replicates],
+        "sortability": _sortability(replicates, adjacency),
         "files": {name: _sha256(data) for name, data in sorted(contents.items())},
         "provenance": dict(provenance),
         "versions": {"numpy": np.__version__, "pyarrow": pa.__version__},
@@ -261,6 +263,18 @@ def lost_its_manifest(path: str | os.PathLike[str]) -> bool:
     return rest and not (folder / MANIFEST).exists()
 
 
+def _sortability(
+    replicates: Sequence[Mapping[Split, Dataset]], adjacency: np.ndarray
+) -> list[dict[Split, dict[str, float | None]]]:
+    """How far the causal order shows in the variances and in the R^2 of each table, whatever it was set to."""
+    lengths = path_lengths(adjacency)
+    of = lambda values: {  # noqa: E731
+        "var": order_alignment(variances(values), lengths),
+        "r2": order_alignment(r2_of_columns(values), lengths),
+    }
+    return [{split: of(dataset.values) for split, dataset in replicate.items()} for replicate in replicates]
+
+
 def _table(replicate: int, split: Split) -> str:
     return f"replicate_{replicate}/{split}.parquet"
 
@@ -291,13 +305,13 @@ def _graph_bytes(adjacency: np.ndarray, names: tuple[str, ...]) -> bytes:
 
 
 def _parquet_bytes(array: np.ndarray, names: tuple[str, ...]) -> bytes:
-    """One column a variable. No dictionaries or statistics: they double the time and save nothing."""
+    """One column a variable. Dictionaries, statistics, a better compression: each doubles the time for little."""
     columns = [pa.array(column) for column in np.ascontiguousarray(array.T)]
     buffer = pa.BufferOutputStream()
     pq.write_table(
         pa.Table.from_arrays(columns, names=list(names)),
         buffer,
-        compression="zstd",
+        compression="snappy",
         use_dictionary=False,
         write_statistics=False,
     )

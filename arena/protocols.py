@@ -12,8 +12,7 @@ from arena.errors import SpecError
 from arena.pool import Edits
 from arena.spec import Kind
 
-#: Rows of the two matched splits on the main leaderboard (paper 4.5).
-N_OBS = 1000
+#: Rows of the mixed split on the main leaderboard; the observational split has as many (paper 4.5).
 N_OBS_OF_MIXED, N_INT = 800, 200
 #: Size of the intervention target pool, (least, most), up to each number of variables (paper A.1, Target-pool size).
 POOL_SIZES = ((10, (2, 4)), (20, (3, 6)), (30, (4, 8)), (50, (5, 12)), (float("inf"), (8, 20)))
@@ -52,7 +51,8 @@ class Plan:
 class Protocol:
     """How the observation-plus-intervention split is made.
 
-    Its rows are the first `n_obs` plain units, then the next `n_int` units as they are when intervened on.
+    Its rows are the first `n_obs` plain units, then the next `n_int` units as they are when intervened on; row i of it
+    and row i of the observational split are one unit.
 
     Attributes:
         name, n_obs, n_int: As they say.
@@ -67,6 +67,16 @@ class Protocol:
     changes: tuple[Change, ...] = ("resampling",)
     n_targets: tuple[int, int] = (1, 1)
     structural: bool = False
+
+    @property
+    def n(self) -> int:
+        """Rows of each of the two splits."""
+        return self.n_obs + self.n_int
+
+    def with_rows(self, n: int) -> "Protocol":
+        """The same with n rows, as many of them intervened on as before, in proportion."""
+        n_int = round(n * self.n_int / self.n)
+        return dataclasses.replace(self, n_obs=n - n_int, n_int=n_int)
 
     def candidates(self, kinds: Sequence[Kind], is_root: Bool[np.ndarray, " d"]) -> list[int]:
         """Columns that may be targets: all, or the structural ones.

@@ -347,7 +347,7 @@ class SCMSpec(_Model, frozen=True):
         """sha256 of the canonical JSON: the same for equal specs, whatever the layout of their files."""
         return hashlib.sha256(self.canonical.encode()).hexdigest()
 
-    @property
+    @functools.cached_property
     def names(self) -> tuple[str, ...]:
         """The variables, in column order."""
         return tuple(node.name for node in self.nodes)

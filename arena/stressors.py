@@ -28,6 +28,9 @@ WARPS: dict[Transform, Callable[[np.ndarray], np.ndarray]] = {
     "signed_sqrt": lambda z: np.sign(z) * np.sqrt(np.abs(z)),
 }
 
+#: Those that change entries of intervened rows which no intervention reaches.
+UNRELATED = ("distribution_shift", "outliers", "feature_corruption", "missingness")
+
 # Paper A.1, Observation stressors.
 WARPED_SHARE = 0.55
 OUTLIER_RATE = 0.025

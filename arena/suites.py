@@ -2,29 +2,57 @@
 
 import dataclasses
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from arena import stressors
 from arena.calibrate import Scaling, calibrate
+from arena.compiler import PARENTS_STEP
 from arena.errors import SourceError
-from arena.keys import key_of
+from arena.keys import key_of, rng_of
+from arena.pool import Frame
+from arena.protocols import PROTOCOLS, Protocol
 from arena.quality import problem
 from arena.selection import Selection
 from arena.spec import SCMSpec
 from arena.spec_errors import did_you_mean, listed
+from arena.synthetic import graphs
 from arena.synthetic.difficulty import stressors_of
-from arena.synthetic.sample import draft_spec, generator
+from arena.synthetic.sample import draft_spec
+from arena.vocabulary import vocabulary
 
 MAX_CANDIDATES = 100
+#: SCMs that are drawn together.
+BATCH = 64
 #: What the SCMs of a grid are, and the first part of their ids.
 FAMILY = "synthetic"
 #: An edge whose response (see `arena.calibrate.Calibrated`) is below this is counted as weak.
 RESPONSE_FLOOR = 0.02
 #: One in five SCMs of the full grid has dependent roots: 200 of 1,000 (paper A.1, Root dependency).
 DEPENDENT_ROOTS = ("correlated_normal", "random_covariance_normal", "uniform_ball")
+
+
+@dataclasses.dataclass(frozen=True)
+class Variant:
+    """How an SCM is measured.
+
+    Attributes:
+        name: What ids end with; empty where a suite has one variant.
+        protocol: How rows are intervened on (paper A.2).
+        n: Rows of each split; as the protocol has them when None.
+    """
+
+    name: str = ""
+    protocol: str = "default_resampling"
+    n: int | None = None
+
+    @property
+    def rules(self) -> Protocol:
+        """The protocol with that many rows."""
+        protocol = PROTOCOLS[self.protocol]
+        return protocol if self.n is None else protocol.with_rows(self.n)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,6 +63,8 @@ class Suite:
 
     Attributes:
         scheduled: Whether difficulty and root dependency cycle within each cell; else all are baseline, independent.
+        variants: How each SCM is measured.
+        pool: The suite whose SCMs these are, where they are not its own.
     """
 
     name: str
@@ -47,27 +77,49 @@ class Suite:
     per_cell: int
     replicates: int
     scheduled: bool = False
+    variants: tuple[Variant, ...] = (Variant(),)
+    pool: "Suite | None" = None
+
+    @property
+    def frame(self) -> Frame:
+        """What any batch of its SCMs needs; see `Pool`."""
+        if self.pool:
+            return self.pool.frame
+        # Only small dense graphs have more than a few parents.
+        most_parents = max(cap or d - 1 for d in self.dimensions for cap in graphs.in_degree_caps(d))
+        among = vocabulary(self.mechanisms, self.noises, self.roots)
+        return Frame(among, BATCH, max(self.dimensions), (PARENTS_STEP, most_parents), self.scheduled)
 
 
 @dataclasses.dataclass(frozen=True)
 class Cell:
-    """The place of one SCM in a suite."""
+    """The place of one SCM, measured in one way, in a suite."""
 
     suite: Suite
     graph: str
     d: int
     index: int
+    variant: Variant = Variant()
 
     @property
     def id(self) -> str:
         """For example `synthetic/main/erdos_renyi-d10-000`."""
-        return f"{FAMILY}/{self.suite.name}/{self.graph}-d{self.d}-{self.index:03d}"
+        return self._id(self.suite) + (f"-{self.variant.name}" if self.variant.name else "")
+
+    @property
+    def scm(self) -> str:
+        """The name of the SCM: its id in the suite that it comes from."""
+        return self._id(self.suite.pool or self.suite)
+
+    def _id(self, suite: Suite) -> str:
+        return f"{FAMILY}/{suite.name}/{self.graph}-d{self.d}-{self.index:03d}"
 
     def settings(self) -> dict[str, Any]:
-        """Root dependency and stressors, by the schedule of the suite (paper A.1)."""
-        if not self.suite.scheduled:
+        """Root dependency and stressors, by the schedule of the suite that the SCM comes from (paper A.1)."""
+        pool = self.suite.pool or self.suite
+        if not pool.scheduled:
             return {}
-        graph, d = self.suite.graphs.index(self.graph), self.suite.dimensions.index(self.d)
+        graph, d = pool.graphs.index(self.graph), pool.dimensions.index(self.d)
         dependent = self.index % 5 == 4
         turn = (graph + d + self.index // 5) % len(DEPENDENT_ROOTS)
         return {
@@ -81,7 +133,7 @@ class Member:
     """One SCM of a suite.
 
     Attributes:
-        id: As `Cell.id`.
+        id: As `Cell.scm`.
         family: `synthetic`.
         spec: The SCM.
         baseline: `[n, d]` observational values of the calibration sample.
@@ -135,7 +187,23 @@ MAIN = Suite(
     replicates=5,
     scheduled=True,
 )  # fmt: skip
-SUITES = {suite.name: suite for suite in (MINI, MAIN)}
+#: The part of the main suite that the two sensitivity suites measure again (paper A.2).
+_REPRESENTATIVE: dict[str, Any] = {"dimensions": (30,), "per_cell": 10, "pool": MAIN}
+SAMPLE_SIZE = dataclasses.replace(
+    MAIN,
+    name="sample-size",
+    description="100 SCMs of the main suite with 30 variables, 100 to 10,000 rows",
+    variants=tuple(Variant(f"n{n}", n=n) for n in (100, 200, 500, 1000, 2000, 5000, 10000)),
+    **_REPRESENTATIVE,
+)
+PROTOCOL_SENSITIVITY = dataclasses.replace(
+    MAIN,
+    name="protocols",
+    description="100 SCMs of the main suite with 30 variables, six intervention protocols",
+    variants=tuple(Variant(protocol, protocol) for protocol in PROTOCOLS),
+    **_REPRESENTATIVE,
+)
+SUITES = {suite.name: suite for suite in (MINI, MAIN, SAMPLE_SIZE, PROTOCOL_SENSITIVITY)}
 
 
 def get(name: str) -> Suite:
@@ -156,7 +224,8 @@ def cells(name: str, select: Selection | None = None) -> list[Cell]:
         SourceError: If there is no such suite, or nothing of it is selected.
     """
     suite, select = get(name), select or Selection()
-    grid = (Cell(suite, *place) for place in itertools.product(suite.graphs, suite.dimensions, range(suite.per_cell)))
+    places = itertools.product(suite.graphs, suite.dimensions, range(suite.per_cell), suite.variants)
+    grid = (Cell(suite, *place) for place in places)
     chosen = select.choose(grid, id=lambda cell: cell.id, family=lambda cell: FAMILY, d=lambda cell: cell.d)
     if not chosen:
         raise SourceError(
@@ -166,59 +235,87 @@ def cells(name: str, select: Selection | None = None) -> list[Cell]:
     return chosen
 
 
-def members(name: str, select: Selection | None = None) -> list[Member]:
+def members(name: str, select: Selection | None = None, *, jobs: int | None = None) -> list[Member]:
     """The SCMs of a suite, or a part of them; the same SCM whatever part is asked for.
 
+    Args:
+        name: Of the suite.
+        select: Which part, and the seed.
+        jobs: Threads, one a core when omitted.
+
     Raises:
-        SourceError: As `cells`.
+        SourceError: As `cells` and `accepted`.
     """
     select = select or Selection()
-    return [member(cell, select.seed) for cell in cells(name, select)]
+    places = {cell.scm: cell for cell in cells(name, select)}
+    return accepted(list(places.values()), select.seed, jobs=jobs)
 
 
-def member(cell: Cell, seed: int = 0, scaling: Scaling = "paper", rejected: Sequence[str] = ()) -> Member:
-    """The SCM at a place: the first candidate whose calibration sample passes the quality rules.
+def accepted(
+    places: Sequence[Cell],
+    seed: int = 0,
+    scaling: Scaling = "paper",
+    *,
+    rejected: Mapping[str, Sequence[str]] | None = None,
+    jobs: int | None = None,
+) -> list[Member]:
+    """The SCM at each place: the first candidate whose calibration sample passes the quality rules.
 
     Args:
-        cell: The place.
+        places: In one suite, each of another SCM.
         seed: Another seed, another SCM.
         scaling: As in `arena.calibrate`.
-        rejected: Why so many candidates were not taken before; they are passed over.
+        rejected: By SCM, why so many candidates were not taken before; they are passed over.
+        jobs: As in `members`.
 
     Raises:
         SourceError: If none passes.
     """
-    suite, faults = cell.suite, list(rejected)
-    for attempt in range(len(faults), MAX_CANDIDATES):
-        draft = draft_spec(
-            key_of(cell.id, seed, attempt),
-            d=cell.d,
-            graph=cell.graph,
-            mechanisms=suite.mechanisms,
-            noises=suite.noises,
-            roots=suite.roots,
-            name=cell.id,
-            **cell.settings(),
-        )
-        spec, values, response = calibrate(draft, scaling)
-        spec = _stressed(spec, values, cell, seed)
-        found = problem(values.T) or problem(_measured(spec, values.T, cell, seed))
-        if found is None:
-            weak = [(*edge, round(moved, 5)) for edge, moved in response.items() if moved < RESPONSE_FLOOR]
-            return Member(cell.id, FAMILY, spec, values.T, weak, faults)
-        faults.append(found)
-    raise SourceError(f"no acceptable SCM for {cell.id} in {MAX_CANDIDATES} candidates; the last failed {faults[-1]}")
+    faults = {cell.scm: list((rejected or {}).get(cell.scm, ())) for cell in places}
+    found: dict[str, Member] = {}
+    while waiting := [cell for cell in places if cell.scm not in found]:
+        for cell in waiting:
+            if len(faults[cell.scm]) >= MAX_CANDIDATES:
+                last = faults[cell.scm][-1]
+                raise SourceError(
+                    f"no acceptable SCM for {cell.scm} in {MAX_CANDIDATES} candidates; the last failed {last}"
+                )
+        drafts = [_draft(cell, seed, len(faults[cell.scm])) for cell in waiting]
+        sampled = calibrate(drafts, scaling, frame=waiting[0].suite.frame, jobs=jobs)
+        for cell, (spec, values, response) in zip(waiting, sampled, strict=True):
+            spec = _stressed(spec, values, cell, seed)
+            fault = problem(values.T) or problem(_measured(spec, values.T, cell, seed))
+            if fault:
+                faults[cell.scm].append(fault)
+            else:
+                weak = [(*edge, round(moved, 5)) for edge, moved in response.items() if moved < RESPONSE_FLOOR]
+                found[cell.scm] = Member(cell.scm, FAMILY, spec, values.T, weak, faults[cell.scm])
+    return [found[cell.scm] for cell in places]
+
+
+def _draft(cell: Cell, seed: int, attempt: int) -> SCMSpec:
+    suite = cell.suite.pool or cell.suite
+    return draft_spec(
+        key_of(cell.scm, seed, attempt),
+        d=cell.d,
+        graph=cell.graph,
+        mechanisms=suite.mechanisms,
+        noises=suite.noises,
+        roots=suite.roots,
+        name=cell.scm,
+        **cell.settings(),
+    )
 
 
 def _measured(spec: SCMSpec, values: np.ndarray, cell: Cell, seed: int) -> np.ndarray:
     """The calibration sample `[n, d]` as the stressors would have it measured."""
-    rng, rows = generator(key_of("measured", cell.id, seed)), np.zeros(len(values), bool)
+    rng, rows = rng_of("measured", cell.scm, seed), np.zeros(len(values), bool)
     return stressors.apply(spec.stressors, values, spec.names, rows, rng)
 
 
 def _stressed(spec: SCMSpec, values: np.ndarray, cell: Cell, seed: int) -> SCMSpec:
     """The spec with the stressors that act on its tables and interventions, as data; `values` `[d, n]`."""
     families = [name for name in cell.settings().get("stressors", ()) if name in stressors.FAMILIES]
-    rng = generator(key_of("stressors", cell.id, seed))
+    rng = rng_of("stressors", cell.scm, seed)
     drawn = [stressors.draw(name, rng, spec.names, values.mean(axis=1), values.std(axis=1)) for name in families]
     return spec.model_copy(update={"stressors": tuple(drawn)}) if drawn else spec

@@ -152,8 +152,8 @@ class Noise(Component):
     """How exogenous noise enters a structural node (paper A.1 Structural noise).
 
     Attributes:
-        calibrated: Fields whose values follow from a calibration sample and not from the prior: `prior` leaves them
-            out, `calibrate` gives them, a spec holds them like any other.
+        calibrated: Scalar fields whose values follow from a calibration sample and not from the prior: `prior` leaves
+            them out, `calibrate` gives them, a spec holds them like any other. `arrays` must take them as they are.
     """
 
     kind: ClassVar[Kind] = "noise"

@@ -1,7 +1,7 @@
 """Random specs of the synthetic family (paper A.1): a graph, then families, then parameters for every node."""
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, get_args
 
 import jax
@@ -10,11 +10,14 @@ import numpy as np
 from arena.calibrate import Scaling, calibrate
 from arena.checks import as_key
 from arena.errors import SpecError
+from arena.keys import generator
+from arena.pool import Frame
 from arena.spec import SCMSpec
 from arena.spec_errors import did_you_mean, listed
 from arena.synthetic import graphs
 from arena.synthetic.difficulty import HIGH_NOISE, STRESSORS, WEAK_SIGNAL
 from arena.synthetic.graphs.base import MAX_TRIES
+from arena.vocabulary import vocabulary
 from mechanisms import registry
 from mechanisms.base import Kind
 
@@ -42,9 +45,23 @@ def sample_spec(key: jax.Array, *, d: int, scaling: Scaling = "paper", **options
     Raises:
         SpecError: If a family is unknown, or no valid graph of that size is found.
     """
+    return sample_specs([key], d=d, scaling=scaling, **options)[0]
+
+
+def sample_specs(
+    keys: Iterable[jax.Array], *, d: int, scaling: Scaling = "paper", jobs: int | None = None, **options: Any
+) -> list[SCMSpec]:
+    """As `sample_spec` for each of many keys, calibrated together, which is faster.
+
+    Args:
+        keys: Typed JAX keys.
+        jobs: Threads, one a core when omitted.
+    """
     if scaling not in get_args(Scaling):
         raise SpecError(f"no scaling '{scaling}'; scalings are {listed(get_args(Scaling))}")
-    return calibrate(draft_spec(key, d=d, **options), scaling).spec
+    drafts = [draft_spec(key, d=d, **options) for key in keys]
+    among = [_known(kind, options.get(f"{kind}s")) for kind in get_args(Kind)]
+    return [one.spec for one in calibrate(drafts, scaling, frame=Frame(vocabulary(*among)), jobs=jobs)]
 
 
 def draft_spec(
@@ -170,11 +187,6 @@ def _factors(nodes: list[dict[str, Any]], graph: str, adjacency: np.ndarray, dep
         "root_dependency": dependency,
         "difficulty": sorted(stressors) or ["baseline"],
     }
-
-
-def generator(key: jax.Array) -> np.random.Generator:
-    """The numpy generator of a typed JAX key: drawing a spec is host work, thousands of small draws."""
-    return np.random.Generator(np.random.Philox(key=int(np.asarray(jax.random.bits(key, dtype=np.uint32)))))
 
 
 def _mix(

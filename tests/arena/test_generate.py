@@ -2,6 +2,7 @@
 
 import dataclasses
 import hashlib
+import itertools
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from arena.files import open_scenario
 from arena.keys import key_of
 from arena.protocols import PROTOCOLS
 from arena.selection import Selection
+from arena.sortability import r2_sortability, var_sortability
 from arena.sources import scenarios
 from arena.spec import SCMSpec
 from mechanisms import registry
@@ -86,6 +88,12 @@ def test_same_bytes_again_and_in_the_whole(pool, tmp_path):
     arena.generate.generate("mini", tmp_path / "more", Selection(max_d=5, limit=5, replicates=2))
     whole = digests(tmp_path / "more")
     assert all(whole[name] == digest for name, digest in digests(folder).items())
+
+
+def test_fewer_replicates_are_the_first_ones(pool, tmp_path):
+    arena.generate.generate("mini", tmp_path, dataclasses.replace(PART, replicates=1))
+    whole = digests(pool[0])
+    assert all(whole[name] == digest for name, digest in digests(tmp_path).items() if "manifest" not in name)
 
 
 def test_another_seed_shares_no_table(pool, tmp_path):
@@ -190,3 +198,65 @@ def test_protocols_generate(tmp_path):
             targets = mixed.mask[rules.n_obs :].sum(axis=1)
             assert targets.min() >= 1 and targets.max() <= rules.n_targets[1]
         assert all(finding.ok for finding in audit(tmp_path / name))
+
+
+def cells_of_one_scm(suite, n=None):
+    cells = [cell for cell in suites.cells(suite) if cell.graph == "tree" and cell.index == 0]
+    return [cell for cell in cells if n is None or cell.variant.n in n]
+
+
+@pytest.mark.parametrize("suite, variants", [("sample-size", 7), ("protocols", 6)])
+def test_sensitivity_suites_measure_scms_of_the_main_suite(suite, variants):
+    """100 SCMs with d = 30, ten a graph family (paper A.2)."""
+    cells = suites.cells(suite)
+    assert len(cells) == 100 * variants and len({cell.id for cell in cells}) == len(cells)
+    of_main = {cell.id: cell for cell in suites.cells("main")}
+    assert len({cell.scm for cell in cells}) == 100
+    for cell in cells:
+        assert cell.settings() == of_main[cell.scm].settings() and cell.d == of_main[cell.scm].d == 30
+
+
+def test_larger_samples_begin_with_the_smaller_ones(tmp_path):
+    cells = sorted(cells_of_one_scm("sample-size", (100, 500, 1000)), key=lambda cell: cell.variant.n)
+    job = arena.generate._Job(tmp_path, 0, "paper", 1)
+    job.write([cells], lambda id: None)
+    tables = [open_scenario(job.path(cell)).load("obs", 0) for cell in cells]
+    assert [table.n for table in tables] == [100, 500, 1000]
+    for smaller, larger in itertools.pairwise(tables):
+        np.testing.assert_allclose(larger.values[: smaller.n], smaller.values, rtol=1e-5, atol=1e-6)
+    mixed = open_scenario(job.path(cells[1])).load("obs_int", 0)
+    assert mixed.mask.any(axis=1).sum() == 100
+    assert all(finding.ok for finding in audit(tmp_path))
+
+
+def test_protocols_share_their_scm_and_its_units(tmp_path):
+    cells = cells_of_one_scm("protocols")
+    job = arena.generate._Job(tmp_path, 0, "paper", 1)
+    job.write([cells], lambda id: None)
+    stored = [open_scenario(job.path(cell)) for cell in cells]
+    assert len({scenario.manifest["provenance"]["spec_hash"] for scenario in stored}) == 1
+    assert {scenario.factors["protocol"] for scenario in stored} == set(PROTOCOLS)
+    first = stored[0].load("obs", 0)
+    for scenario in stored:
+        table = scenario.load("obs", 0).select(first.names)
+        assert (table.values == first.values).all()
+    assert all(finding.ok for finding in audit(tmp_path))
+
+
+def test_sortability_is_recorded(pool):
+    for path in pool[1]:
+        scenario = open_scenario(path)
+        for replicate, recorded in enumerate(scenario.manifest["sortability"]):
+            for split in ("obs", "obs_int"):
+                table = scenario.load(split, replicate)
+                assert recorded[split]["var"] == pytest.approx(var_sortability(table.values, table.truth))
+                assert recorded[split]["r2"] == pytest.approx(r2_sortability(table.values, table.truth))
+
+
+def test_internal_scaling_is_another_pool(tmp_path):
+    part = Selection(max_d=5, limit=1, replicates=1)
+    (path,) = arena.generate.generate("mini", tmp_path, part, scaling="internal")
+    spec = SCMSpec.from_json(open_scenario(path).spec_json())
+    assert all(node.scaling is not None for node in spec.nodes)
+    arena.generate.generate("mini", tmp_path, part)
+    assert open_scenario(path).manifest["provenance"]["scaling"] == "paper"

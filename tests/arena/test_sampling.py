@@ -13,6 +13,7 @@ from specs import PARAMETRIC, linear_gaussian, random_spec
 
 import arena
 from arena import pool
+from arena import programs as compiled
 from arena.compiler import compile_on_host
 from arena.errors import SpecError
 from arena.interventions import do_rows
@@ -23,7 +24,7 @@ KEY = jax.random.key(0)
 
 def programs() -> int:
     """How many programs the stacked sampler has compiled so far."""
-    return pool._draw._cached._cache_size()
+    return compiled.count()
 
 
 def test_batch_equals_one_by_one():
@@ -106,10 +107,9 @@ def test_second_noise_root_blocks_and_scaling_are_the_same_in_a_batch():
 
 
 def test_one_program_serves_200_specs_of_the_parametric_families():
-    specs = [
-        random_spec(1000 + i, d=30, graph=("erdos_renyi", "scale_free")[i % 2], mechanisms=PARAMETRIC)
-        for i in range(200)
-    ]
+    keys = jax.random.split(KEY, 200)
+    draw = lambda keys, graph: arena.synthetic.sample_specs(keys, d=30, graph=graph, mechanisms=PARAMETRIC)  # noqa: E731
+    specs = [*draw(keys[:100], "erdos_renyi"), *draw(keys[100:], "scale_free")]
     before = programs()
     arena.sample_batch(specs, KEY, 37)  # a number of rows that no other test uses
     compiled = programs() - before
@@ -167,6 +167,7 @@ WRONG_CALLS = {
     "arena.synthetic.sample_spec(3, d=5)": "expected a JAX key",
     "arena.synthetic.sample_spec(key, d=8, mechanisms=[])": "no mechanism family is given",
     "arena.synthetic.sample_spec(key, d=8, scaling='own')": "scalings are internal, paper",
+    "importlib.import_module('arena.generate').generate('mini', 'x', scaling='own')": "scalings are internal, paper",
     "arena.synthetic.sample_spec(key, d=8, root_dependency='ball')": "no root dependency 'ball'",
     "arena.Selection(limit='a')": "limit is 'a'",
     "arena.Selection(max_d=2.5)": "max_d is 2.5",
@@ -176,7 +177,7 @@ WRONG_CALLS = {
 def test_wrong_arguments_are_one_clear_error():
     """In a process of its own, as a user has it: the type checker of the test runs would speak first."""
     code = f"""
-import sys, jax, arena
+import importlib, sys, jax, arena
 sys.path.insert(0, {str(Path(__file__).parents[1])!r})
 from specs import linear_gaussian
 spec, key = linear_gaussian(0), jax.random.key(0)

@@ -4,12 +4,14 @@ import abc
 import dataclasses
 import enum
 import importlib
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import jax
 import numpy as np
 
 from arena.dataset import SPLITS, Dataset, Split
+from methods.checkpoints import Checkpoint
 
 Output = Literal["dag", "digraph", "cpdag", "pag"]
 
@@ -40,7 +42,9 @@ class Capabilities:
         needs_gpu: Whether it refuses to run without a GPU.
         licence: Licence of the wrapped code.
         citation: The paper to cite.
-        environment: Name of the environment it runs in, None for ours.
+        environment: Name of the environment it runs in (`methods.environments`), None for ours.
+        checkpoint: The published weights that it reads, None if it has none.
+        batched: Whether `predict_batch` is faster than one `fit` after another.
     """
 
     splits: tuple[Split, ...] = SPLITS
@@ -54,6 +58,8 @@ class Capabilities:
     licence: str = ""
     citation: str = ""
     environment: str | None = None
+    checkpoint: Checkpoint | None = None
+    batched: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -132,6 +138,13 @@ class Method(abc.ABC):
             MethodError: If the method is not meant for such a table; the fit is then `unsupported`.
             InvalidAnswer: If what it wraps returned something that is no answer.
         """
+
+    def predict_batch(self, datasets: Sequence[Dataset], keys: Sequence[jax.Array]) -> list[Estimate]:
+        """The estimates of many tables, each as `fit` would give it (up to rounding).
+
+        A method that is `batched` extends it to one call of its network for tables of similar shape.
+        """
+        return [self.fit(dataset, key) for dataset, key in zip(datasets, keys, strict=True)]
 
     def prepare(self) -> None:
         """Load what `fit` needs, so that its time is counted as loading and not as fitting.

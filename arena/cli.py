@@ -15,6 +15,8 @@ from typing import Annotated, Any, Literal, NoReturn
 
 import typer
 
+from arena.setup_cli import checkpoints, environments
+
 app = typer.Typer(
     name="arena",
     help="Simulate causal worlds, run discovery methods on them, read who recovers the graph.",
@@ -22,6 +24,9 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+app.add_typer(environments)
+app.add_typer(checkpoints)
 
 EXIT_ERROR, EXIT_BAD_RESULT, EXIT_INTERRUPTED = 1, 3, 130
 DEMO_METHODS = "random_regress,pc,gies,lingam"
@@ -41,7 +46,7 @@ def demo(
     out: Annotated[Path, typer.Option(help="Run directory.")] = Path("runs/demo"),
     jobs: Jobs = 2,
 ) -> None:
-    """Generate a small suite, run four methods on both splits, print the leaderboard, write the report."""
+    """Run four methods and the floors on a small suite, print the leaderboard, write the report."""
     from eval.launch import demo_sources
 
     sources, absent = demo_sources()
@@ -97,8 +102,9 @@ def run(
     memory: Annotated[float, typer.Option(min=0.25, help="GiB that one worker may use.")] = 4.0,
     jobs: Jobs = 1,
     retry: Annotated[bool, typer.Option("--retry", help="Also do again what did not complete.")] = False,
+    floors: Annotated[bool, typer.Option(help="Also run what shows the score of artefacts alone.")] = True,
 ) -> None:
-    """Run methods in isolated workers and keep every result; print the leaderboard."""
+    """Run methods in isolated workers and keep every result; print the leaderboard, with the floors below it."""
     import math
 
     from arena.errors import RunError, SourceError
@@ -111,7 +117,7 @@ def run(
     select = Selection(_split(families), max_d, limit, replicates, seed)
     what = str(source or suite)
     result = _execute([what], methods, out, select=select, splits=_split(split) or [], timeout=timeout,
-             memory=int(memory * 2**30), jobs=jobs, retry=retry)  # fmt: skip
+             memory=int(memory * 2**30), jobs=jobs, retry=retry, floors=floors)  # fmt: skip
     _print_board(result)
     if source == "real":
         from arena.sources import absent
@@ -119,7 +125,8 @@ def run(
         for name, reason in absent(source).items():
             _say(f"absent {name}: {reason}", "yellow")
     _say(f"Results: {out}   Page: arena report {out}")
-    status = result.rows()["status"]
+    rows = result.rows()
+    status = rows.loc[(rows["control"] == 0) | (rows["control"].min() == 1), "status"]
     if not retry and status.isin(["failed", "timed_out", "invalid"]).any():
         _say("Some fits did not complete; the same command with --retry does those again", "yellow")
     if not (status == "completed").any():
@@ -154,8 +161,11 @@ def methods(json: Json = False) -> None:
         rows.append(cells)
     _print_table(columns, rows)
     for method in found:
-        if method["reason"]:
+        if method["status"] == "unsupported":
             _say(f"{method['name']}: {method['reason']}", "yellow")
+        for need in method["needs"]:
+            run = f"; run: {need['command']}" if need["command"] else ""
+            _say(f"{method['name']}: {need['what']}{run}", "yellow")
 
 
 @app.command()
@@ -244,9 +254,12 @@ def _interruptible() -> Iterator[Callable[[], None]]:
         signal.signal(signal.SIGINT, before)
 
 
-def _execute(sources: list[str], methods: str, out: Path, **options: Any) -> Any:
+def _execute(sources: list[str], methods: str, out: Path, floors: bool = True, **options: Any) -> Any:
     from eval.launch import run as launch
+    from methods import registry
 
+    chosen = _split(methods) or []
+    chosen += [name for name in registry.floors() if floors and chosen and name not in chosen]
     with _interruptible() as check, _progress("scenarios", check) as made, _progress("fits", check) as fitted:
 
         def after_fit(event: Any) -> None:
@@ -254,7 +267,7 @@ def _execute(sources: list[str], methods: str, out: Path, **options: Any) -> Any
             fitted(event.done, event.total, f"{row['method']} {row['status']} {row['scenario']}" if row else "")
 
         return launch(
-            sources, _split(methods) or [], out=out, command=sys.argv, progress=after_fit,
+            sources, chosen, out=out, command=sys.argv, progress=after_fit,
             on_generate=lambda event: made(event.done, event.total, event.id), **options,
         )  # fmt: skip
 

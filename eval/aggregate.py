@@ -45,12 +45,13 @@ def leaderboard(rows: "pd.DataFrame", by: Sequence[str] = ("family",)) -> "pd.Da
         by: What groups are cut by: columns of `rows` or factors of the scenarios.
 
     Returns:
-        Columns: those of `by`, `split`, `method`; `complete` (a score for every table of the group that any method
-        has a row for: only such lines can be compared); `n` (scenarios with a completed replicate), `missing`
-        (replicates not completed), `sid_missing` (completed, but cyclic), `auroc_missing` (completed without an
-        AUROC, of a method that gives edge scores elsewhere); `f1`, `f1_sd`, `precision`, `recall`, `shd`, `shd_sd`,
-        `nshd`, `reachability_distance`, `sid`, `auroc`, `ap`, `cpdag_shd`, `seconds` (of a fit, loading apart).
-        Within a group complete lines come first, then the best F1.
+        Columns: those of `by`, `split`, `method`; `control` (a floor, no competitor); `complete` (a score for every
+        table of the group that any method has a row for: only such lines can be compared); `n` (scenarios with a
+        completed replicate), `missing` (replicates not completed), `sid_missing` (completed, but cyclic),
+        `auroc_missing` (completed without an AUROC, of a method that gives edge scores elsewhere); `f1`, `f1_sd`,
+        `precision`, `recall`, `shd`, `shd_sd`, `nshd`, `reachability_distance`, `sid`, `auroc`, `ap`, `cpdag_shd`,
+        `seconds` (of a fit, loading apart).
+        Within a group the floors come last, complete lines come first, then the best F1.
 
         The groups `all` are plain means of the available groups above them, spreads included (Table 2, Avg): one per
         split, and one over all cells as split `avg`, whose `n` counts a scenario once per split.
@@ -62,6 +63,7 @@ def leaderboard(rows: "pd.DataFrame", by: Sequence[str] = ("family",)) -> "pd.Da
 
     by, cell = list(by), [*by, "split", "method"]
     table: Any = _with_factors(rows, by)  # pandas' own types know too little of its group-by results
+    floors = set(table.loc[table["control"] == 1, "method"])
     done = table[table["status"] == Status.completed]
     scenarios = done.groupby([*cell, "scenario"])[list(MEANS.values())].mean().groupby(cell)
     means = scenarios.mean().rename(columns={column: name for name, column in MEANS.items()})
@@ -72,8 +74,9 @@ def leaderboard(rows: "pd.DataFrame", by: Sequence[str] = ("family",)) -> "pd.Da
 
     overall = groups.assign(**dict.fromkeys(by, ALL))
     parts = [groups, _plain_means(overall, cell), _plain_means(overall.assign(split=AVERAGE), cell)]
+    parts = [part.assign(control=part["method"].isin(floors)) for part in parts]
     board = pd.concat([_ordered(part, by) for part in parts], ignore_index=True)
-    return board.loc[:, [*cell, "complete", *TALLIES, *VALUES]]
+    return board.loc[:, [*cell, "control", "complete", *TALLIES, *VALUES]]
 
 
 def _tallies(table: Any, cell: list[str]) -> Any:
@@ -105,11 +108,11 @@ def scenario_means(rows: "pd.DataFrame") -> "pd.DataFrame":
     """One line per scenario, split and method: replicate means of counts and scores, `missing` and the
     statuses.
 
-    Columns: `family`, `scenario`, `split`, `method`, `d`, `edges`, `completed`, `missing`, the mean `tp`,
+    Columns: `family`, `scenario`, `split`, `method`, `control`, `d`, `edges`, `completed`, `missing`, the mean `tp`,
     `fp`, `fn`, `reversed`, `f1`, `shd`, `reachability_distance` over completed replicates, and `status` (all
     that occurred).
     """
-    keys = ["family", "scenario", "split", "method"]
+    keys = ["family", "scenario", "split", "method", "control"]
     measured = ["tp", "fp", "fn", "reversed", "f1", "shd", "reachability_distance"]
     done: Any = rows["status"] == Status.completed
     grouped: Any = rows.assign(completed=done.astype(int), missing=(~done).astype(int)).groupby(keys)
@@ -130,7 +133,7 @@ def _plain_means(groups: "pd.DataFrame", cell: list[str]) -> "pd.DataFrame":
 
 
 def _ordered(board: "pd.DataFrame", by: list[str]) -> "pd.DataFrame":
-    order = [*by, "split", "complete", "f1", "method"]
+    order = [*by, "split", "control", "complete", "f1", "method"]
     falling = ("complete", "f1")
     return board.sort_values(order, ascending=[name not in falling for name in order], na_position="last")
 

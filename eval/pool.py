@@ -149,7 +149,8 @@ class _Lane(threading.Thread):
         known = {"n": dataset.n, "truth": truth, "targets": np.unique(dataset.mask, axis=0)}
         try:
             worker = self._worker_for(task.key.method)
-            outcome = worker.fit(task.method, blind(dataset), seed=task.seed, timeout=self._timeout)
+            hidden = blind(dataset, oracle_edges=task.method.capabilities.oracle_edges)
+            outcome = worker.fit(task.method, hidden, seed=task.seed, timeout=self._timeout)
         except Exception as error:  # the worker itself broke; the next task gets a new one
             self._close_worker()
             self._worker = None

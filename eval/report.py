@@ -31,6 +31,7 @@ TITLES = {
     "seconds": "Seconds",
     "n": "n",
     "missing": "Missing",
+    "control": "Floor",
     "complete": "Complete",
     "sid_missing": "No SID",
     "auroc_missing": "No AUROC",
@@ -63,6 +64,7 @@ _LEGEND = (
     "n: scenarios with a score, in split avg once per split. Lost: fits without one. Bold: best of the methods that "
     "have a score for every table."
 )
+_FLOORS = "floors: what artefacts alone score"
 _STARRED = "* over fewer tables than were scored: SID needs an acyclic answer, AUROC and AP need edge scores."
 
 
@@ -70,7 +72,7 @@ def show(column: str, value: Any) -> str:
     """A value of the leaderboard as printed everywhere; a missing one (None or nan) as a dash."""
     if value is None or value != value:
         return MISSING
-    if column == "complete":
+    if column in ("complete", "control"):
         return "yes" if value else "no"
     if column not in VALUES:
         return str(value)
@@ -83,12 +85,12 @@ def best_cells(board: "pd.DataFrame") -> list[set[str]]:
     """For each line the columns in which it is, as printed, the best of its group and split.
 
     Compared are means over the same tables only: of complete lines, and of SID, AUROC and AP without a gap. Where
-    fewer than two are left nothing is best, and of spreads nothing ever is.
+    fewer than two are left nothing is best, and of spreads and floors nothing ever is.
     """
     lines, labels = _records(board), _labels(board)[:-1]
     groups: dict[tuple[Any, ...], list[int]] = {}
     for index, line in enumerate(lines):
-        if line["complete"]:
+        if line["complete"] and not line["control"]:
             groups.setdefault(tuple(line[name] for name in labels), []).append(index)
     best: list[set[str]] = [set() for _ in lines]
     for members in groups.values():
@@ -110,6 +112,8 @@ def _gap(column: str, line: dict[str, Any]) -> bool:
 
 def render_table(board: "pd.DataFrame", missing: "pd.DataFrame", width: int = 120) -> "Group":
     """A leaderboard for the terminal, best values bold, and below it what has no score and why.
+
+    Floors come last in their group, under a line that says so.
 
     A method without any score in a group is a line of dashes there. A mean of SID, AUROC or AP over fewer tables than
     were scored has an asterisk.
@@ -144,9 +148,12 @@ def render_table(board: "pd.DataFrame", missing: "pd.DataFrame", width: int = 12
     # A long name gives way to how many scenarios and losses there are.
     table.columns[0].max_width = max(8, width - 4 - sum(_width([_SHORT[name], *columns[name]]) for name in _ALWAYS))
     for index, (_, best) in enumerate(lines):
-        if index == 0 or groups[index] != groups[index - 1]:
+        same = index > 0 and groups[index] == groups[index - 1]
+        if not same:
             table.add_section()
             table.add_row(Text(groups[index], style="italic"))
+        if lines[index][0]["control"] and not (same and lines[index - 1][0]["control"]):
+            table.add_row(Text(f"-- {_FLOORS}", style="dim"))
         table.add_row(*(Text(columns[name][index], style="bold" if name in best else "") for name in shown))
     below: list[Any] = [Text(_LEGEND)]
     if any(cell.endswith(_STAR) for cells in columns.values() for cell in cells):
@@ -189,8 +196,8 @@ def to_json(board: "pd.DataFrame", missing: "pd.DataFrame | None" = None) -> str
 
 
 def to_md(board: "pd.DataFrame") -> str:
-    """The leaderboard as a Markdown table, rounded as in the terminal, best values bold."""
-    names = [str(name) for name in board.columns]
+    """The leaderboard as a Markdown table, rounded as in the terminal, best values bold; floors in italics."""
+    names = [str(name) for name in board.columns if name != "control"]
     lines = [
         "| " + " | ".join(TITLES.get(name, name) for name in names) + " |",
         "|" + "|".join("---:" if name in TITLES else "---" for name in names) + "|",
@@ -199,6 +206,7 @@ def to_md(board: "pd.DataFrame") -> str:
         cells = []
         for name in names:
             text = show(name, line[name]).replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ")
+            text = f"*{text}* (floor)" if name == "method" and line["control"] else text
             cells.append(f"**{text}**" if name in best else text)
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
@@ -227,6 +235,7 @@ def write_html(run: Run, path: str | Path, by: Sequence[str] = ("family",)) -> P
         {
             "labels": {name: str(line[name]) for name in labels},
             "cells": [_page_cell(name, line[name], name in best) for name in values],
+            "floor": bool(line["control"]),
         }
         for line, best in zip(_records(board), best_cells(board), strict=True)
     ]
@@ -272,7 +281,7 @@ def _scenario_lines(details: list[dict[str, Any]]) -> list[dict[str, Any]]:
         scored = [record for record in group if record["f1"] is not None]
         # As on the leaderboard, only those that have a score for every replicate are compared.
         most = max(record["completed"] + record["missing"] for record in group)
-        whole = [record for record in scored if record["completed"] == most]
+        whole = [record for record in scored if record["completed"] == most and not record["control"]]
         top = max(whole, key=lambda record: record["f1"], default={"method": None, "f1": None})
         lines.append(
             {

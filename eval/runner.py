@@ -125,6 +125,7 @@ def score_row(fitted: Fitted) -> tuple[dict[str, Any], dict[str, np.ndarray | No
     row = {
         **task.key._asdict(),
         "family": task.scenario.family,
+        "control": int(task.method.capabilities.control),
         "status": str(fitted.status),
         "reason": fitted.reason,
         "detail": fitted.detail,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 APPLICATION_ID = 0xCA5A  # marks the file as ours
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 FILENAME = "run.sqlite"
 
 KEY = ("scenario", "split", "replicate", "method")
@@ -27,6 +27,7 @@ COLUMNS: dict[str, str] = {
     "replicate": "INTEGER NOT NULL",
     "method": "TEXT NOT NULL",
     "family": "TEXT NOT NULL",
+    "control": "INTEGER NOT NULL",
     "status": "TEXT NOT NULL",
     "reason": "TEXT NOT NULL",
     "detail": "TEXT NOT NULL",
@@ -46,8 +47,8 @@ COLUMNS: dict[str, str] = {
     "started": "TEXT NOT NULL",
     "finished": "TEXT NOT NULL",
 }
-# Arrays kept beside a row. Graphs are 0/1 and go as bits.
-ARRAYS = {"truth": "bits", "adjacency": "bits", "native": "bits", "scores": "<f4"}
+# Arrays kept beside a row. Graphs are 0/1 and go as bits; the native answer may be a PAG, whose entries are codes.
+ARRAYS = {"truth": "bits", "adjacency": "bits", "native": "|i1", "scores": "<f4"}
 
 
 class Key(NamedTuple):
@@ -258,4 +259,4 @@ def _unpack(name: str, blob: bytes | None, d: int) -> np.ndarray | None:
     if ARRAYS[name] == "bits":
         bits = np.unpackbits(np.frombuffer(blob, np.uint8), count=d * d)
         return bits.reshape(d, d).astype(np.int8)
-    return np.frombuffer(blob, ARRAYS[name]).reshape(d, d).astype(np.float32)
+    return np.frombuffer(blob, ARRAYS[name]).reshape(d, d).copy()

@@ -4,14 +4,20 @@ import abc
 import dataclasses
 import enum
 import importlib
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import jax
 import numpy as np
 
 from arena.dataset import SPLITS, Dataset, Split
+from methods.checkpoints import Checkpoint
 
 Output = Literal["dag", "digraph", "cpdag", "pag"]
+Assumption = Literal["equal_noise", "nonlinear"]
+
+#: Endpoint marks of a PAG: `marks[i, j]` is the mark at j of the edge between i and j, 0 where there is none.
+CIRCLE, ARROW, TAIL = 1, 2, 3
 
 
 class Status(enum.StrEnum):
@@ -40,7 +46,17 @@ class Capabilities:
         needs_gpu: Whether it refuses to run without a GPU.
         licence: Licence of the wrapped code.
         citation: The paper to cite.
-        environment: Name of the environment it runs in, None for ours.
+        environment: Name of the environment it runs in (`methods.environments`), None for ours.
+        checkpoint: The published weights that it reads, None if it has none.
+        batched: Whether `predict_batch` is faster than one `fit` after another.
+        assumes: What its edge directions rest on, where a linear model with non-Gaussian noise would not do:
+            `equal_noise`, the same noise variance in every variable, which a standardised table does not have
+            (Reisach et al. 2021); `nonlinear`, additive noise around nonlinear functions.
+        raw: Whether it gets the columns in their own units. Everything else gets them standardised.
+        oracle_edges: Whether it is told how many edges the true graph has, as `dataset.info["n_edges"]`. Nothing
+            else about the truth is ever handed over.
+        discovers: Whether its directions are meant to be causal ones. RandomRegress and the floors do not claim that.
+        control: Whether it is a floor, there to show what artefacts alone would score, and not ranked.
     """
 
     splits: tuple[Split, ...] = SPLITS
@@ -54,6 +70,13 @@ class Capabilities:
     licence: str = ""
     citation: str = ""
     environment: str | None = None
+    checkpoint: Checkpoint | None = None
+    batched: bool = False
+    assumes: Assumption | None = None
+    raw: bool = False
+    oracle_edges: bool = False
+    discovers: bool = True
+    control: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,8 +86,10 @@ class Estimate:
     Attributes:
         adjacency: `[d, d]` int8, `adjacency[i, j] == 1` for i -> j. May be cyclic.
         scores: `[d, d]` edge scores, larger is more likely, or None.
-        native: The equivalence class, where the method returns one: `[d, d]` int8, `native[i, j] == 1` alone
-            is i -> j, both directions are an undirected edge; or None.
+        native: The equivalence class, where the method returns one, `[d, d]` int8; else None. How it is read follows
+            from the declared output. `cpdag`: `native[i, j] == 1` alone is i -> j, both directions are an undirected
+            edge. `pag`: `native[i, j]` is the mark at j of the edge between i and j, 0 where there is none, 1 a
+            circle, 2 an arrowhead, 3 a tail (`CIRCLE`, `ARROW`, `TAIL`).
         info: Whatever else should be kept, as JSON values.
     """
 
@@ -132,6 +157,13 @@ class Method(abc.ABC):
             MethodError: If the method is not meant for such a table; the fit is then `unsupported`.
             InvalidAnswer: If what it wraps returned something that is no answer.
         """
+
+    def predict_batch(self, datasets: Sequence[Dataset], keys: Sequence[jax.Array]) -> list[Estimate]:
+        """The estimates of many tables, each as `fit` would give it (up to rounding).
+
+        A method that is `batched` extends it to one call of its network for tables of similar shape.
+        """
+        return [self.fit(dataset, key) for dataset, key in zip(datasets, keys, strict=True)]
 
     def prepare(self) -> None:
         """Load what `fit` needs, so that its time is counted as loading and not as fitting.

@@ -2,20 +2,16 @@
 
 import numpy as np
 from causallearn.utils.cit import NO_SPECIFIED_PARAMETERS_MSG, CIT_Base, register_ci_test
-from scipy.stats import norm
+
+from methods.partial_correlation import p_values
 
 NAME = "fisherz_singular"
-
-# Share of a variable's variance left given others below which they determine it.
-_DETERMINED = 1e-9
 
 
 class SingularFisherZ(CIT_Base):
     """Fisher's z where the correlation matrix has no inverse, as when one column is the sum of others.
 
-    The library's own test stops with an error there. Here partial correlations come from the pseudo-inverse;
-    a variable that the conditioning set determines is a constant given it, and so independent of everything;
-    and too few rows for the size of the conditioning set are no evidence against independence.
+    The library's own test stops with an error there; `methods.partial_correlation` says what is done instead.
     """
 
     def __init__(self, data: np.ndarray, **kwargs):
@@ -27,19 +23,9 @@ class SingularFisherZ(CIT_Base):
     def __call__(self, X, Y, condition_set=None) -> float:  # noqa: N803  (the library's names)
         x, y, given, name = self.get_formatted_XYZ_and_cachekey(X, Y, condition_set)
         if name not in self._p_values:
-            self._p_values[name] = self._p_value(x + y, given)
+            sets = np.array([given], dtype=np.intp).reshape(1, len(given))
+            self._p_values[name] = float(p_values(self.correlation, self.sample_size, x[0], y[0], sets)[0])
         return self._p_values[name]
-
-    def _p_value(self, pair: list[int], given: list[int]) -> float:
-        across = self.correlation[np.ix_(pair, given)]
-        inverse = np.linalg.pinv(self.correlation[np.ix_(given, given)], hermitian=True)
-        left = self.correlation[np.ix_(pair, pair)] - across @ inverse @ across.T
-        freedom = self.sample_size - len(given) - 3
-        if freedom <= 0 or left[0, 0] < _DETERMINED or left[1, 1] < _DETERMINED:
-            return 1.0
-        limit = 1.0 - np.finfo(float).eps
-        r = np.clip(left[0, 1] / np.sqrt(left[0, 0] * left[1, 1]), -limit, limit)
-        return float(2 * norm.sf(np.sqrt(freedom) * abs(np.arctanh(r))))
 
 
 register_ci_test(NAME, SingularFisherZ)

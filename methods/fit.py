@@ -7,8 +7,7 @@ import re
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator
-from importlib.util import find_spec
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
@@ -16,7 +15,19 @@ import numpy as np
 
 from arena.dataset import Dataset
 from arena.errors import MethodError
-from methods.base import Capabilities, Estimate, InvalidAnswer, Method, Outcome, Status, generator
+from methods.base import (
+    ARROW,
+    CIRCLE,
+    TAIL,
+    Estimate,
+    InvalidAnswer,
+    Method,
+    Outcome,
+    Output,
+    Status,
+    generator,
+)
+from methods.needs import Need, missing
 from methods.preflight import Preflight, preflight
 
 _DETAIL = 2000
@@ -43,11 +54,15 @@ def fit(method: Method, dataset: Dataset, key: jax.Array, *, on_begin: Callable[
     start = time.perf_counter()
     try:
         method.prepare()
-    except (ImportError, MethodError) as error:
-        return Outcome(Status.unsupported, _needs(method.capabilities, one_line(error)), detail=_tail())
+    except ImportError as error:
+        need = Need("package", one_line(error), method.capabilities.install)
+        return Outcome(Status.unsupported, str(need), detail=_tail())
+    except MethodError as error:
+        return Outcome(Status.unsupported, one_line(error), detail=_tail())
     except Exception as error:
         return Outcome(Status.failed, f"while loading: {one_line(error)}", detail=_tail())
-    ready = preflight(dataset, distinct_columns=method.capabilities.distinct_columns)
+    can = method.capabilities
+    ready = preflight(dataset, distinct_columns=can.distinct_columns, raw=can.raw, oracle_edges=can.oracle_edges)
     seconds = {"load": time.perf_counter() - start}
     if ready.dataset is None:
         return Outcome(Status.unsupported, _too_few(ready), seconds=seconds)
@@ -71,7 +86,7 @@ def fit(method: Method, dataset: Dataset, key: jax.Array, *, on_begin: Callable[
     seconds["fit"] = time.perf_counter() - start
 
     try:
-        estimate = checked(answer, ready.dataset.names)
+        estimate = checked(answer, ready.dataset.names, method.capabilities.output)
     except ValueError as error:
         return Outcome(Status.invalid, str(error), seconds=seconds)
     return Outcome(Status.completed, estimate=_restored(estimate, ready), seconds=seconds)
@@ -85,17 +100,6 @@ def refusal(method: Method, dataset: Dataset) -> str:
     if can.max_d is not None and dataset.d > can.max_d:
         return f"{method.name} takes at most {can.max_d} variables, this table has {dataset.d}"
     return missing(can)
-
-
-def missing(capabilities: Capabilities) -> str:
-    """Which declared packages are not installed, and the command that would bring them; empty if none."""
-    absent = sorted({name.partition(".")[0] for name in capabilities.packages} - set(sys.modules))
-    absent = [name for name in absent if find_spec(name) is None]
-    return _needs(capabilities, f"{' and '.join(absent)} not installed") if absent else ""
-
-
-def _needs(capabilities: Capabilities, what: str) -> str:
-    return f"{what}; run: {capabilities.install}" if capabilities.install else what
 
 
 def _too_few(ready: Preflight) -> str:
@@ -137,21 +141,23 @@ def _torch_seeded(torch: Any, seed: int) -> Iterator[None]:
         torch.set_rng_state(state)
 
 
-def checked(answer: Any, names: tuple[str, ...]) -> Estimate:
+def checked(answer: Any, names: tuple[str, ...], output: Output = "digraph") -> Estimate:
     """The answer of a method with its arrays in their declared types.
 
     Raises:
         ValueError: If it is not an `Estimate`, or a matrix has the wrong shape, a value that is not finite,
-            an entry of a graph that is neither 0 nor 1, or an edge from a variable to itself.
+            an entry of a graph that is neither 0 nor 1 (for the `native` of a PAG: no endpoint mark), or an edge from
+            a variable to itself.
     """
     if not isinstance(answer, Estimate):
         raise ValueError(f"the method returned {type(answer).__name__}, not an Estimate")
     if not isinstance(answer.info, dict):
         raise ValueError(f"info is {type(answer.info).__name__}, not a dict")
+    native = _marks if output == "pag" else _graph
     return Estimate(
         adjacency=_graph("adjacency", answer.adjacency, names),
         scores=None if answer.scores is None else _scores(answer.scores, names),
-        native=None if answer.native is None else _graph("native", answer.native, names),
+        native=None if answer.native is None else native("native", answer.native, names),
         info=plain(answer.info),
     )
 
@@ -172,16 +178,26 @@ def _matrix(what: str, value: Any, names: tuple[str, ...]) -> np.ndarray:
     return matrix
 
 
-def _graph(what: str, value: Any, names: tuple[str, ...]) -> np.ndarray:
+def _graph(what: str, value: Any, names: tuple[str, ...], allowed: Sequence[int] = (0, 1)) -> np.ndarray:
     matrix = _matrix(what, value, names)
-    wrong = ~np.isin(matrix, (0, 1))
+    wrong = ~np.isin(matrix, allowed)
     if wrong.any():
         i, j = np.argwhere(wrong)[0]
-        raise ValueError(f"{what} {names[i]} -> {names[j]} is {matrix[i, j]}; entries must be 0 or 1")
+        entries = f"{', '.join(map(str, allowed[:-1]))} or {allowed[-1]}"
+        raise ValueError(f"{what} {names[i]} -> {names[j]} is {matrix[i, j]}; entries must be {entries}")
     if np.diagonal(matrix).any():
         name = names[int(np.flatnonzero(np.diagonal(matrix))[0])]
         raise ValueError(f"{what} has an edge from '{name}' to itself")
     return matrix.astype(np.int8)
+
+
+def _marks(what: str, value: Any, names: tuple[str, ...]) -> np.ndarray:
+    marks = _graph(what, value, names, allowed=(0, CIRCLE, ARROW, TAIL))
+    half = (marks != 0) & (marks.T == 0)
+    if half.any():
+        i, j = np.argwhere(half)[0]
+        raise ValueError(f"{what} has a mark at '{names[j]}' and none at '{names[i]}'; an edge has one at both ends")
+    return marks
 
 
 def _scores(value: Any, names: tuple[str, ...]) -> np.ndarray:

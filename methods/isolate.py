@@ -86,7 +86,8 @@ class Worker:
             return Outcome(Status.unsupported, reason)
         start = time.perf_counter()
         try:
-            request = cloudpickle.dumps((method, blind(dataset), seed))
+            hidden = blind(dataset, oracle_edges=method.capabilities.oracle_edges)
+            request = cloudpickle.dumps((method, hidden, seed))
         except Exception as error:
             what = f"{method.name} cannot be sent to a worker: {one_line(error)}"
             return Outcome(Status.failed, what, detail=traceback.format_exc()[-_DETAIL:])

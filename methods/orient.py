@@ -1,4 +1,4 @@
-"""From a partially directed graph to one DAG: a seeded consistent extension.
+"""From an equivalence class to one directed graph: a CPDAG's consistent extension, a PAG's liberal reading.
 
 Undirected edges say that both directions explain the data equally well, so the choice between them must not
 come from the order of the columns: everything here draws from the key.
@@ -8,7 +8,7 @@ import jax
 import networkx as nx
 import numpy as np
 
-from methods.base import generator
+from methods.base import ARROW, generator
 
 
 def directed(pdag: np.ndarray) -> np.ndarray:
@@ -70,6 +70,27 @@ def extension(pdag: np.ndarray, key: jax.Array) -> tuple[np.ndarray, str]:
         dag[:, sink] |= lines[:, sink] & left
         left[sink] = False
     return dag.astype(np.int8), "consistent extension"
+
+
+def from_pag(marks: np.ndarray, key: jax.Array) -> tuple[np.ndarray, str]:
+    """A PAG as one directed graph, read liberally: an edge is directed wherever its marks lean one way.
+
+    i --> j, i o-> j and i --o j become i -> j. i o-o j and i --- j lean neither way and are oriented by
+    `extension`, with those as the directed edges. i <-> j says that neither causes the other, and becomes no edge.
+
+    Args:
+        marks: `[d, d]`, `marks[i, j]` the mark at j of the edge between i and j: `CIRCLE`, `ARROW`, `TAIL` or 0.
+        key: A typed JAX key.
+
+    Returns:
+        The graph, `[d, d]` int8, which has a directed cycle only where the directed edges of the PAG have one; and
+        how the edges that lean neither way were oriented, as `extension` says it.
+    """
+    marks = np.asarray(marks)
+    # The strength of a mark as a sign that the edge points to where it stands.
+    lean = np.array([0, 1, 2, 0])[marks]
+    even = (marks != 0) & (lean == lean.T) & (marks != ARROW)
+    return extension((lean > lean.T) | even, key)
 
 
 def _can_be_sink(node: int, arrows: np.ndarray, lines: np.ndarray, adjacent: np.ndarray, left: np.ndarray) -> bool:

@@ -18,11 +18,11 @@ class Preflight:
     """A table made ready, and the way back.
 
     Attributes:
-        dataset: The usable columns, standardised over all rows, read-only, without the graph; None where
-            fewer than two columns are usable.
+        dataset: The usable columns, standardised over all rows (or as they were, for `raw`), read-only, without the
+            graph; None where fewer than two columns are usable.
         columns: `[k]` positions of the usable columns in the caller's table.
         d: Number of columns of the caller's table.
-        report: What was found and done, as JSON values: `standardised`, `constant` (dropped columns),
+        report: What was found and done, as JSON values: `standardised` (or not), `constant` (dropped columns),
             `copies` (pairs of a column and the copy of it), `dropped_copies`, `rank` (of the usable columns).
     """
 
@@ -38,12 +38,25 @@ class Preflight:
         return full
 
 
-def blind(dataset: Dataset) -> Dataset:
-    """The dataset without what a method must not see: the graph, the noise, where the table is from."""
-    return dataclasses.replace(dataset, adjacency=None, noise=None, info={}, name="table")
+def blind(dataset: Dataset, *, oracle_edges: bool = False) -> Dataset:
+    """The dataset without what a method must not see: the graph, the noise, where the table is from.
+
+    Args:
+        dataset: Any table.
+        oracle_edges: Leave one thing of the truth in it, for a control that declares it: the number of true edges,
+            as `info["n_edges"]`, where it is known.
+    """
+    known: dict[str, Any] = {}
+    if oracle_edges and dataset.adjacency is not None:
+        known = {"n_edges": int(dataset.adjacency.sum())}
+    elif oracle_edges and "n_edges" in dataset.info:
+        known = {"n_edges": int(dataset.info["n_edges"])}
+    return dataclasses.replace(dataset, adjacency=None, noise=None, info=known, name="table")
 
 
-def preflight(dataset: Dataset, *, distinct_columns: bool = False) -> Preflight:
+def preflight(
+    dataset: Dataset, *, distinct_columns: bool = False, raw: bool = False, oracle_edges: bool = False
+) -> Preflight:
     """Make a table ready for any method.
 
     Constant columns are dropped. Nothing is known about a variable that never moves; an intervention that
@@ -59,8 +72,10 @@ def preflight(dataset: Dataset, *, distinct_columns: bool = False) -> Preflight:
         dataset: Any table.
         distinct_columns: Leave out exact copies. A row in which a copy was set counts as one in which the
             kept column was set.
+        raw: Hand the columns over in their own units.
+        oracle_edges: As for `blind`.
     """
-    blinded = blind(dataset)
+    blinded = blind(dataset, oracle_edges=oracle_edges)
     standard, varies = _standardise(blinded.values)
     names = np.array(blinded.names, dtype=object)
     mask = blinded.mask.copy()
@@ -73,7 +88,7 @@ def preflight(dataset: Dataset, *, distinct_columns: bool = False) -> Preflight:
             mask[:, first] |= mask[:, copy]
     columns = np.flatnonzero(keep)
     report = {
-        "standardised": True,
+        "standardised": not raw,
         "constant": [str(name) for name in names[~varies]],
         "copies": [[str(names[first]), str(names[copy])] for first, copy in copies],
         "dropped_copies": distinct_columns,
@@ -84,10 +99,11 @@ def preflight(dataset: Dataset, *, distinct_columns: bool = False) -> Preflight:
 
     ready = Dataset(
         names=tuple(names[columns]),
-        values=standard[:, columns],
+        values=(blinded.values.astype(np.float64) if raw else standard)[:, columns],
         intervention_mask=mask[:, columns],
         name=blinded.name,
         split=blinded.split,
+        info=blinded.info,
     )
     ready.values.flags.writeable = False
     ready.mask.flags.writeable = False

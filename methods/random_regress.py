@@ -25,6 +25,7 @@ class RandomRegress(Method):
         splits=("obs",),
         scores=True,
         output="dag",
+        discovers=False,
         packages=("sklearn.linear_model",),
         install="pip install 'causal-arena[classical]'",
         licence="BSD-3-Clause (scikit-learn)",
@@ -33,15 +34,22 @@ class RandomRegress(Method):
 
     def fit(self, dataset: Dataset, key: jax.Array) -> Estimate:
         order = generator(key).permutation(dataset.d)
-        weights = np.zeros((dataset.d, dataset.d))
-        for place in range(1, dataset.d):
-            before, target = order[:place], order[place]
-            weights[before, target] = _adaptive_lasso(dataset.values[:, before], dataset.values[:, target])
+        weights = sort_regress(dataset.values, order)
         return Estimate(
             adjacency=(weights != 0).astype(np.int8),
             scores=np.abs(weights),
             info={"order": [dataset.names[j] for j in order]},
         )
+
+
+def sort_regress(values: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """Weights `[d, d]`, row causes column: each column, standardised, regressed on those before it in `order`."""
+    d = values.shape[1]
+    weights = np.zeros((d, d))
+    for place in range(1, d):
+        before, target = order[:place], order[place]
+        weights[before, target] = _adaptive_lasso(values[:, before], values[:, target])
+    return weights
 
 
 def _adaptive_lasso(predictors: np.ndarray, target: np.ndarray) -> np.ndarray:

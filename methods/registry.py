@@ -14,22 +14,75 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from arena.errors import MethodError
+from methods.arrow import Arrow
+from methods.avici import AVICI
+from methods.avici_package import AVICIPackage
 from methods.base import Capabilities, Method, Status
-from methods.fit import missing, one_line
+from methods.causcale import CauScale
+from methods.cdfm import CDFM
+from methods.cdis import CDIS
+from methods.checkpoints import Checkpoint
+from methods.dagma import DAGMA
+from methods.das import DAS
+from methods.fit import one_line
+from methods.floors import ColumnOrder, Empty, R2SortRegress, RandomDag, VarSortRegress
+from methods.flop import FLOP
+from methods.foundcause import FoundCause
 from methods.function import FunctionMethod
 from methods.gies import GIES
+from methods.igsp import IGSP
 from methods.lingam import LiNGAM
+from methods.needs import needs
+from methods.notears import NOTEARS
+from methods.notears_mlp import NOTEARSMLP
 from methods.pc import PC
 from methods.random_regress import RandomRegress
+from methods.sdcd import SDCD
+from methods.sea import SEA
+from methods.tabcausal import TabCausal
 
 GROUP = "causal_arena.methods"
 
-_BUILT_IN: dict[str, type[Method]] = {cls.name: cls for cls in (RandomRegress, PC, GIES, LiNGAM)}
+_BUILT_IN: dict[str, type[Method]] = {
+    cls.name: cls
+    for cls in (
+        RandomRegress,
+        PC,
+        GIES,
+        LiNGAM,
+        CDIS,
+        DAS,
+        IGSP,
+        SDCD,
+        AVICI,
+        AVICIPackage,
+        Arrow,
+        CDFM,
+        TabCausal,
+        DAGMA,
+        NOTEARS,
+        NOTEARSMLP,
+        FLOP,
+        VarSortRegress,
+        R2SortRegress,
+        Empty,
+        ColumnOrder,
+        RandomDag,
+        CauScale,
+        SEA,
+        FoundCause,
+    )
+}
 
 
 def names() -> list[str]:
     """Every name that `get` knows, built-in ones first. Loads nothing."""
     return [*_BUILT_IN, *_third_party()]
+
+
+def floors() -> list[str]:
+    """The built-in controls that can run here: what is printed below a leaderboard."""
+    return [name for name, cls in _BUILT_IN.items() if cls.capabilities.control and not needs(cls.capabilities)]
 
 
 def get(name: str, **settings: Any) -> Method:
@@ -72,28 +125,45 @@ def as_method(method: Any) -> Method:
 def describe() -> list[dict[str, Any]]:
     """All methods, a dict of JSON values each.
 
-    The keys are `name`, `title`, `status` (`ready` or `unsupported`), `reason`, `capabilities`, and
-    `settings` with their defaults.
+    The keys are `name`, `title`, `status`, `reason`, `needs`, `capabilities`, and `settings` with their defaults.
+    The status is `ready`, or `needs package`, `needs environment`, `needs checkpoint` or `needs GPU`; `needs` lists all
+    that is missing, each with its `kind`, `what`, and the `command` that would bring it, and `reason` is the first.
 
     Built-in libraries are looked for and not imported. A third-party entry point that cannot be loaded is
     `unsupported` with its error as reason; its `capabilities` and `settings` are then empty.
     """
     rows = []
     for name in names():
+        row: dict[str, Any] = {"name": name, "title": name, "needs": [], "capabilities": {}, "settings": {}}
         try:
             method = get(name)
         except MethodError as error:
-            row = {"title": name, "reason": str(error), "capabilities": {}, "settings": {}}
+            row |= {"status": Status.unsupported.value, "reason": str(error)}
         else:
-            row = {
+            found = needs(method.capabilities)
+            row |= {
                 "title": method.title,
-                "reason": missing(method.capabilities),
+                "status": f"needs {found[0].kind}" if found else "ready",
+                "reason": str(found[0]) if found else "",
+                "needs": [dataclasses.asdict(need) for need in found],
                 "capabilities": dataclasses.asdict(method.capabilities),
                 "settings": method.settings(),
             }
-        status = Status.unsupported.value if row["reason"] else "ready"
-        rows.append({"name": name, "status": status, **row})
+        rows.append(row)
     return rows
+
+
+def checkpoints() -> dict[str, tuple[Checkpoint, list[str]]]:
+    """The published weights that methods read, by name, each with the names of these methods."""
+    found: dict[str, tuple[Checkpoint, list[str]]] = {}
+    for name in names():
+        try:
+            published = get(name).capabilities.checkpoint
+        except MethodError:  # somebody else's, and broken; `describe` tells
+            continue
+        if published is not None:
+            found.setdefault(published.name, (published, []))[1].append(name)
+    return found
 
 
 def _third_party() -> dict[str, EntryPoint]:

@@ -81,9 +81,8 @@ def sortability(title: str, found: list[dict]) -> None:
     for kind in ("var", "r2"):
         values = [replicate["obs"][kind] for manifest in found for replicate in manifest["sortability"]]
         low, middle, high = np.percentile(values, (25, 50, 75))
-        print(
-            f"{title} scaling, {kind}-sortability: mean {np.mean(values):.3f}, quartiles {low:.3f} {middle:.3f} {high:.3f}"
-        )
+        quartiles = f"{low:.3f} {middle:.3f} {high:.3f}"
+        print(f"{title} scaling, {kind}-sortability: mean {np.mean(values):.3f}, quartiles {quartiles}")
 
 
 def main():

@@ -15,7 +15,7 @@ def table(*cells):
     """Rows from (family, scenario, split, replicate, method, f1, shd), with f1 None for a failure."""
     rows = []
     for family, scenario, split, replicate, method, f1, shd in cells:
-        row = dict.fromkeys(COLUMNS, np.nan) | {"family": family, "scenario": scenario, "split": split}
+        row = dict.fromkeys(COLUMNS, np.nan) | {"family": family, "scenario": scenario, "split": split, "control": 0}
         row |= {
             "replicate": replicate,
             "method": method,
@@ -63,7 +63,7 @@ def cell(board, **where):
 
 def test_replicates_then_scenarios_then_families():
     board = leaderboard(TOY)
-    assert list(board.columns) == ["family", "split", "method", "complete", *TALLIES, *VALUES]
+    assert list(board.columns) == ["family", "split", "method", "control", "complete", *TALLIES, *VALUES]
     synthetic = cell(board, family="synthetic", split="obs", method="pc")
     assert (synthetic["n"], synthetic["missing"]) == (2, 3)
     assert synthetic["f1"] == pytest.approx((0.3 + 0.6) / 2)

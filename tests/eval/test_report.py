@@ -45,10 +45,20 @@ def test_all_formats_hold_the_same_numbers(finished):
             assert record[name] == row[name] or (record[name] is None and np.isnan(row[name]))
 
     header, _, *lines = [re.split(r"(?<!\\)\|", line)[1:-1] for line in to_md(board).splitlines()]
-    assert len(header) == len(board.columns) and len(lines) == len(board)
+    columns = [name for name in board.columns if name != "control"]
+    assert len(header) == len(columns) and len(lines) == len(board)
     for cells, (_, row) in zip(lines, board.iterrows(), strict=True):
-        for name, cell in zip(board.columns, cells, strict=True):
+        for name, cell in zip(columns, cells, strict=True):
             assert cell.strip().strip("*").replace("\\|", "|") == show(name, row[name])
+
+
+def test_floors_are_printed_last_and_never_best():
+    floor = {"method": "empty", "control": True, "f1": 0.9, "shd": 1.0}
+    lines = board({"method": "a", "f1": 0.5, "shd": 3.0}, {"method": "b", "f1": 0.4, "shd": 4.0}, floor)
+    assert best_cells(lines)[2] == set() and {"f1", "shd"} <= best_cells(lines)[0]
+    assert "| *empty* (floor) |" in to_md(lines)
+    shown = printed(lines, lines.iloc[:0], 100)
+    assert shown.index(" b ") < shown.index("floors: what artefacts alone score") < shown.index(" empty ")
 
 
 def test_numbers_as_shown():
@@ -61,7 +71,7 @@ def test_numbers_as_shown():
 
 def board(*lines):
     """A leaderboard of lines that differ from complete ones without values in what is given."""
-    usual = {"family": "f", "split": "obs", "method": "m", "complete": True}
+    usual = {"family": "f", "split": "obs", "method": "m", "control": False, "complete": True}
     usual |= {"n": 2} | dict.fromkeys(TALLIES[1:], 0) | dict.fromkeys(VALUES, np.nan)
     return pd.DataFrame([usual | line for line in lines])
 

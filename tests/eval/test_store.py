@@ -13,7 +13,7 @@ from eval.store import FILENAME, SCHEMA_VERSION, Key, Store
 
 
 def row(scenario="toy/a", split="obs", replicate=0, method="m", **more):
-    base = {"family": "toy", "status": "completed", "reason": "", "detail": "", "d": 3, "seed": 1}
+    base = {"family": "toy", "control": 0, "status": "completed", "reason": "", "detail": "", "d": 3, "seed": 1}
     texts = {
         "data_hash": "h",
         "settings": "{}",

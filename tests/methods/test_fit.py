@@ -80,6 +80,28 @@ def test_invalid_estimates(answer, reason, collider):
     assert outcome.status is Status.invalid and reason in outcome.reason
 
 
+@pytest.mark.parametrize(
+    "native, reason",
+    [
+        ([[0, 4, 0], [1, 0, 0], [0, 0, 0]], "left -> effect is 4; entries must be 0, 1, 2 or 3"),
+        ([[0, 2, 0], [0, 0, 0], [0, 0, 0]], "a mark at 'effect' and none at 'left'"),
+        ([[1, 0, 0], [0, 0, 0], [0, 0, 0]], "native has an edge from 'left' to itself"),
+    ],
+)
+def test_marks_of_a_pag_are_checked(native, reason, collider):
+    answer = Estimate(np.zeros((3, 3)), native=np.array(native))
+    outcome = fit(Declared(Capabilities(output="pag"), answer), collider, KEY)
+    assert outcome.status is Status.invalid and reason in outcome.reason
+
+
+def test_marks_of_a_pag_come_back_in_the_columns_of_the_table(collider):
+    marks = np.array([[0, 2, 0], [3, 0, 3], [0, 2, 0]])
+    still = Dataset(("still", *collider.names), np.column_stack([np.ones(collider.n), collider.values]))
+    outcome = fit(Declared(Capabilities(output="pag"), Estimate(marks > 2, native=marks)), still, KEY)
+    assert outcome.estimate is not None
+    np.testing.assert_array_equal(outcome.estimate.native, np.pad(marks, ((1, 0), (1, 0))))
+
+
 def test_a_weighted_matrix_is_cut(collider):
     weights = np.array([[0, -0.9, 0.2], [0, 0, 0], [0, 0.31, 0]])
     estimate = fit(returning(weights), collider, KEY).estimate

@@ -14,6 +14,7 @@ import pytest
 from methods.base import Status
 from methods.fit import fit
 from methods.isolate import Worker
+from methods.needs import missing
 from methods.registry import as_method, get, names
 
 LIMIT = 700 * 2**20
@@ -53,12 +54,17 @@ def process_id():
 
 @pytest.mark.parametrize("name", names())
 def test_same_answer_as_in_this_process(name, worker, network):
+    can = get(name).capabilities
+    if missing(can) or can.environment:
+        pytest.skip(missing(can) or f"runs in environment '{can.environment}' anyway")
     here = fit(get(name), network, jax.random.key(5)).estimate
     there = run(worker, name, network, seed=5).estimate
     assert here is not None and there is not None
     np.testing.assert_array_equal(here.adjacency, there.adjacency)
     if here.scores is not None:
-        np.testing.assert_allclose(here.scores, there.scores, atol=1e-9)
+        # With another number of threads sums are rounded otherwise, and an optimiser stops a little elsewhere.
+        optimised = can.assumes == "equal_noise"
+        np.testing.assert_allclose(here.scores, there.scores, atol=0.02 if optimised else 1e-9)
     assert here.info.keys() == there.info.keys()
 
 

@@ -5,7 +5,8 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from methods.orient import directed, extension, is_acyclic, undirected
+from methods.base import ARROW, CIRCLE, TAIL
+from methods.orient import directed, extension, from_pag, is_acyclic, undirected
 
 
 def random_dag(rng: np.random.Generator, d: int) -> np.ndarray:
@@ -106,6 +107,36 @@ def test_a_directed_cycle_is_kept_and_the_rest_directed():
     assert dag[0, 1] and dag[1, 2] and dag[2, 0]
     assert not undirected(dag).any()
     np.testing.assert_array_equal(dag | dag.T, pdag | pdag.T)
+
+
+def pag(*edges):
+    """Marks from (i, mark at i, mark at j, j)."""
+    marks = np.zeros((4, 4), np.int8)
+    for i, at_i, at_j, j in edges:
+        marks[j, i], marks[i, j] = at_i, at_j
+    return marks
+
+
+@pytest.mark.parametrize("at_0, at_1", [(TAIL, ARROW), (CIRCLE, ARROW), (TAIL, CIRCLE)])
+def test_a_pag_is_read_liberally(at_0, at_1):
+    for edge, expected in (((0, at_0, at_1, 1), (0, 1)), ((1, at_0, at_1, 0), (1, 0))):
+        graph, _ = from_pag(pag(edge), jax.random.key(0))
+        assert graph.sum() == 1 and graph[expected] == 1
+
+
+@pytest.mark.parametrize("mark", [CIRCLE, TAIL])
+def test_what_leans_neither_way_is_oriented_by_the_key(mark):
+    first = [from_pag(pag((0, mark, mark, 1)), jax.random.key(seed))[0] for seed in range(40)]
+    assert all(graph.sum() == 1 for graph in first) and 8 <= sum(int(graph[0, 1]) for graph in first) <= 32
+
+
+def test_two_arrowheads_are_no_edge_and_directed_edges_lead():
+    assert not from_pag(pag((0, ARROW, ARROW, 1)), jax.random.key(0))[0].any()
+    # 0 -> 1 o-o 2 with 0 and 2 apart: the other direction would make a collider.
+    marks = pag((0, TAIL, ARROW, 1), (1, CIRCLE, CIRCLE, 2))
+    for seed in range(10):
+        graph, how = from_pag(marks, jax.random.key(seed))
+        assert how == "consistent extension" and graph[0, 1] and graph[1, 2] and graph.sum() == 2
 
 
 def test_is_acyclic():

@@ -14,6 +14,7 @@ import numpy as np
 
 from arena import programs
 from arena.compiler import compile_on_host
+from arena.errors import SpecError
 from arena.keys import keys_of
 from arena.pool import Banks, Frame, Pool, Tables
 from arena.scm import SCM, slot_of
@@ -184,12 +185,25 @@ def _disturbed_by(bank: Component, n_fields: int):
         component, fields = slot_of(bank, slot), jnp.zeros(n_fields, signal.dtype)
         if component.kind == "root":
             return jax.vmap(component)(u), fields
-        found = component.calibrate(signal, u)
+        found = _checked(component, component.calibrate(signal, u))
         component = dataclasses.replace(component, **dict(zip(component.calibrated, found, strict=True)))
         fields = fields.at[: len(found)].set(jnp.stack(found)) if found else fields
         return jax.vmap(component, in_axes=(0, 0, 1))(signal, u, columns), fields
 
     return value
+
+
+def _checked(component: Any, found: Any) -> tuple[Any, ...]:
+    """What a noise family's `calibrate` gave.
+
+    Raises:
+        SpecError: If it is not one number for each calibrated field.
+    """
+    names = component.calibrated
+    if not isinstance(found, tuple) or len(found) != len(names) or any(jnp.shape(one) != () for one in found):
+        what = f"a tuple of {len(names)} numbers: {', '.join(names)}" if names else "an empty tuple"
+        raise SpecError(f"noise family '{component.family}': calibrate must give {what}")
+    return found
 
 
 def _n_fields(banks: Banks) -> int:

@@ -3,32 +3,24 @@
 import collections
 import concurrent.futures
 import dataclasses
-import functools
-import itertools
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, cast, get_args
+from typing import Any, get_args
 
 import jax
-import numpy as np
 import threadpoolctl
 
-from arena import __version__, quality, suites
+from arena import __version__, suites
 from arena.audit import files_match
 from arena.calibrate import Scaling
-from arena.compiler import compile_on_host
-from arena.dataset import Dataset, Split
-from arena.errors import SourceError
+from arena.drawing import Drawn, settle, sound
+from arena.errors import DataError, SourceError
 from arena.files import is_scenario, open_scenario, write_scenario
-from arena.keys import keys_of, rng_of
-from arena.pool import Frame, Pool
-from arena.protocols import PROTOCOLS, Plan, Protocol, target_pool
+from arena.protocols import PROTOCOLS, Protocol
 from arena.selection import Selection
-from arena.spec import Kind
 from arena.spec_errors import did_you_mean, listed
-from arena.stressors import UNRELATED, apply, softness
 from arena.suites import Cell, Member
 
 #: Changes when the same suite and seed give other tables.
@@ -80,6 +72,8 @@ def generate(
         raise SourceError(f"no scaling '{scaling}'; scalings are {listed(get_args(Scaling))}")
     select = select or Selection()
     cells = suites.cells(suite, select)
+    if protocol is not None and len(suites.get(suite).variants) > 1:
+        raise SourceError(f"suite '{suite}' has variants of its own; leave the protocol out")
     if protocol is not None:
         cells = [
             dataclasses.replace(cell, variant=dataclasses.replace(cell.variant, protocol=protocol)) for cell in cells
@@ -116,6 +110,19 @@ def generate(
     return [job.path(cell) for cell in cells]
 
 
+def members(
+    name: str, select: Selection | None = None, *, scaling: Scaling = "paper", jobs: int | None = None
+) -> list[Member]:
+    """The SCMs of a suite, or a part of them, as `generate` writes them; the same SCM whatever part is asked for.
+
+    Raises:
+        SourceError: If there is no such suite, or nothing of it is selected.
+    """
+    select = select or Selection()
+    places = {cell.scm: cell for cell in suites.cells(name, select)}
+    return [one.member for one in settle(list(places.values()), select.seed, scaling, jobs=jobs)]
+
+
 @dataclasses.dataclass(frozen=True)
 class _Job:
     """What all scenarios of a generation have in common."""
@@ -138,47 +145,34 @@ class _Job:
         """Whether the scenario is there, whole, and as it would be written."""
         if not is_scenario(self.path(cell)):
             return False
-        scenario = open_scenario(self.path(cell))
+        try:
+            scenario = open_scenario(self.path(cell))
+        except DataError:  # damaged
+            return False
         known = scenario.manifest["provenance"]
         same = all(known.get(name) == value for name, value in self.record(cell).items())
         return same and scenario.n_replicates() == self.replicates and files_match(scenario)[2]
 
     def write(self, batch: Sequence[Sequence[Cell]], done: Callable[[str], None]) -> None:
-        """Accept an SCM for each group of cells, draw its tables, write them if all pass the audit; else take another.
+        """Settle on an SCM for each group of cells; then draw and write its tables, cells of equal rules in one go."""
+        groups = {group[0].scm: group for group in batch}
+        settled = settle([group[0] for group in groups.values()], self.seed, self.scaling, jobs=1)
+        by_rules: dict[Protocol, dict[str, Cell]] = collections.defaultdict(dict)
+        for group in groups.values():
+            for cell in group:
+                by_rules[cell.variant.rules][cell.scm] = cell
+        for rules, cells in by_rules.items():
+            some = [one for one in settled if one.member.id in cells]
+            suite = next(iter(cells.values())).suite
+            if rules == suite.source.variants[0].rules and self.replicates <= suite.source.replicates:
+                tables = [one.tables for one in some]
+            else:
+                tables = sound([one.member for one in some], self.replicates, rules, self.seed, suite.frame, jobs=1)
+            for one, drawn in zip(some, tables, strict=True):
+                self._write(cells[one.member.id], one.member, drawn)
+                done(cells[one.member.id].id)
 
-        Whether an SCM is taken depends on as many replicates as its suite has, not on how many are asked for.
-        """
-        rejected: dict[str, list[str]] = {}
-        missing = {group[0].scm: group for group in batch}
-        while missing:
-            places = [group[0] for group in missing.values()]
-            members = suites.accepted(places, self.seed, self.scaling, rejected=rejected, jobs=1)
-            drawn = self._drawn(members, missing)
-            for member in members:
-                faults = (_fault(member, tables) for tables in drawn[member.id].values())
-                if fault := next(filter(None, faults), None):
-                    rejected[member.id] = [*member.rejected, fault]
-                    continue
-                for cell in missing.pop(member.id):
-                    self._write(cell, member, drawn[member.id][cell.id])
-                    done(cell.id)
-
-    def _drawn(self, members: Sequence[Member], missing: Mapping[str, Sequence[Cell]]) -> dict[str, dict[str, "Drawn"]]:
-        """The tables of each SCM by cell, those of equal rules in one go."""
-        by_rules: dict[Protocol, dict[str, str]] = collections.defaultdict(dict)
-        for member in members:
-            for cell in missing[member.id]:
-                by_rules[cell.variant.rules][member.id] = cell.id
-        out: dict[str, dict[str, Drawn]] = {member.id: {} for member in members}
-        suite = next(iter(missing.values()))[0].suite
-        for rules, cell_of in by_rules.items():
-            some = [member for member in members if member.id in cell_of]
-            count = max(self.replicates, suite.replicates)
-            for member, tables in zip(some, draw(some, count, rules, self.seed, suite.frame, jobs=1), strict=True):
-                out[member.id][cell_of[member.id]] = tables
-        return out
-
-    def _write(self, cell: Cell, member: Member, tables: "Drawn") -> None:
+    def _write(self, cell: Cell, member: Member, tables: Drawn) -> None:
         replicates = tables.replicates[: self.replicates]
         write_scenario(
             self.path(cell),
@@ -195,104 +189,9 @@ class _Job:
                 "target_pool": tables.targets,
                 "weak_edges": [list(edge) for edge in member.weak_edges],
                 "rejected_candidates": member.rejected,
+                "redrawn_replicates": tables.redrawn[: self.replicates],
                 "arena": __version__,
                 "jax": jax.__version__,
             },
             overwrite=True,
         )
-
-
-def _fault(member: Member, tables: "Drawn") -> str | None:
-    """The first rule that one of its replicates fails."""
-    stressed = bool(set(UNRELATED) & set(map(str, cast(list, member.spec.factors["difficulty"]))))
-    faults = (quality.pair_fault(replicate["obs"], replicate["obs_int"], stressed) for replicate in tables.replicates)
-    return next(filter(None, faults), None)
-
-
-class Drawn(NamedTuple):
-    """The tables of one SCM.
-
-    Attributes:
-        targets: Names of the variables that are intervened on.
-        replicates: Both splits of each.
-    """
-
-    targets: list[str]
-    replicates: list[dict[Split, Dataset]]
-
-
-def draw(
-    members: Sequence[Member],
-    replicates: int,
-    protocol: Protocol,
-    seed: int = 0,
-    frame: Frame | None = None,
-    *,
-    jobs: int | None = None,
-) -> list[Drawn]:
-    """The tables of some SCMs, both splits of each replicate.
-
-    The splits of a replicate are the same units: the observational rows of `obs_int` are rows of `obs`, its intervened
-    rows are what other units of `obs` show when they are intervened on. Columns are permuted, once for a scenario.
-    """
-    frame = frame or Frame()
-    pool = Pool([compile_on_host(member.spec, widths=frame.parents) for member in members], frame)
-    plans = [_plans(member, replicates, protocol, seed) for member in members]
-    pairs = list(itertools.product(range(len(members)), range(replicates)))
-    keys = keys_of(("units", members[i].spec.content_hash, seed, r) for i, r in pairs)
-    edits = [plans[i].of_replicates[r].edits for i, r in pairs]
-    tables = iter(pool.draw([i for i, _ in pairs], keys, protocol.n, edits, jobs=jobs))
-    return [
-        Drawn(
-            [member.spec.names[j] for j in plan.targets],
-            [_splits(member, plan, r, next(tables), protocol, seed) for r in range(replicates)],
-        )
-        for member, plan in zip(members, plans, strict=True)
-    ]
-
-
-@dataclasses.dataclass(frozen=True)
-class _Plans:
-    """What is drawn once for a scenario, and the plan of each replicate."""
-
-    targets: list[int]
-    order: np.ndarray
-    of_replicates: list[Plan]
-
-
-def _plans(member: Member, replicates: int, protocol: Protocol, seed: int) -> _Plans:
-    spec = member.spec
-    rng = rng_of("interventions", spec.content_hash, seed)
-    kinds: list[Kind] = [node.kind for node in spec.nodes]
-    is_root = np.asarray(~spec.adjacency.any(axis=0))
-    targets = target_pool(rng, len(spec.nodes), protocol.candidates(kinds, is_root))
-    order = rng.permutation(len(spec.nodes))
-    make = functools.partial(protocol.plan, rng, targets, member.baseline, kinds, is_root)
-    return _Plans(targets, order, [make(softness=softness(spec.stressors)) for _ in range(replicates)])
-
-
-def _splits(
-    member: Member, plans: _Plans, replicate: int, values: np.ndarray, protocol: Protocol, seed: int
-) -> dict[Split, Dataset]:
-    """Both splits of one replicate, from the values `[d, n + m]` of its plain and its intervened units."""
-    plan, spec, values = plans.of_replicates[replicate], member.spec, values.T
-    mask = np.concatenate([np.zeros((protocol.n, values.shape[1]), bool), plan.mask])
-    rng = rng_of("stressors", spec.content_hash, seed, replicate)
-    values = apply(spec.stressors, values, spec.names, np.asarray(mask.any(axis=1)), rng)
-    mixed = np.r_[: protocol.n_obs, protocol.n : len(values)]
-    return {
-        "obs": _table(member, plans.order, values[: protocol.n], None),
-        "obs_int": _table(member, plans.order, values[mixed], mask[mixed]),
-    }
-
-
-def _table(member: Member, order: np.ndarray, values: np.ndarray, mask: np.ndarray | None) -> Dataset:
-    """The table with its columns in the scenario's order."""
-    spec = member.spec
-    return Dataset(
-        names=tuple(spec.names[j] for j in order),
-        values=values[:, order],
-        intervention_mask=None if mask is None else mask[:, order],
-        adjacency=spec.adjacency[np.ix_(order, order)],
-        name=member.id,
-    )

@@ -16,6 +16,8 @@ CANDIDATE_CORRELATION = 0.987
 MIN_RELATIVE_SD = 1e-6
 # Largest share of rows at one end of a continuous column.
 MAX_BOUNDARY_SHARE = 0.1
+# A target that was set in fewer rows says nothing by itself: a discrete one may have had that value anyway.
+MIN_TARGET_ROWS = 10
 # A column is discrete when so large a share of its rows has one of its 20 most frequent values.
 NEARLY_ALL = 0.9
 # A column of integers with at most this many different values is taken to be discrete.
@@ -104,19 +106,21 @@ def plain_rows_agree(obs: Dataset, mixed: Dataset, stressed: bool) -> Verdict:
 def targets_change(obs: Dataset, mixed: Dataset, stressed: bool) -> Verdict:
     """Every target has other values where it was set than the same units have where it was not."""
     changed = (mixed.values != obs.values) & mixed.mask
-    still = [mixed.names[j] for j in np.flatnonzero(mixed.mask.any(axis=0) & ~changed.any(axis=0))]
-    return _quoted(still) or "all change", "a changed row for each target", not still
+    still = [mixed.names[j] for j in _telling(mixed) if not changed[:, j].any()]
+    ok = not still and bool(changed.any() or not mixed.mask.any())
+    return _quoted(still) or ("all change" if ok else "none changes"), "a changed row for each target", ok
 
 
 def descendants_change(obs: Dataset, mixed: Dataset, stressed: bool) -> Verdict:
     """Where a target has descendants, some of them changed in some of the rows in which it was set."""
     reaches, changed = _reachability(mixed.truth), mixed.values != obs.values
-    still = [
-        mixed.names[j]
+    passed_on = {
+        j: bool(changed[np.ix_(mixed.mask[:, j], reaches[j])].any())
         for j in np.flatnonzero(mixed.mask.any(axis=0) & reaches.any(axis=1))
-        if not changed[np.ix_(mixed.mask[:, j], reaches[j])].any()
-    ]
-    return _quoted(still) or "all passed on", "a changed descendant for each target", not still
+    }
+    still = [mixed.names[j] for j in _telling(mixed) if not passed_on.get(j, True)]
+    ok = not still and any([*passed_on.values(), not passed_on])
+    return _quoted(still) or ("all passed on" if ok else "none passed on"), "a changed descendant for each target", ok
 
 
 def others_stay(obs: Dataset, mixed: Dataset, stressed: bool) -> Verdict:
@@ -138,6 +142,11 @@ PAIR_RULES: dict[str, Callable[[Dataset, Dataset, bool], Verdict]] = {
     "descendants_change": descendants_change,
     "others_stay": others_stay,
 }
+
+
+def _telling(mixed: Dataset) -> np.ndarray:
+    """Columns that were set in enough rows."""
+    return np.flatnonzero(mixed.mask.sum(axis=0) >= MIN_TARGET_ROWS)
 
 
 def _reachability(adjacency: np.ndarray) -> np.ndarray:

@@ -206,10 +206,13 @@ class FeatureCorruption(AbstractStressor, frozen=True):
         return cls(family="feature_corruption", rate=CORRUPTED_RATE)
 
     def apply(self, values, names, intervened_rows, rng):
-        (hit,) = _uniforms(rng, values, 1)
+        # Plain rows first, and from a generator that the number of rows has not moved: which of them change places must
+        # not depend on what else is in the table.
+        hits, rng = rng.spawn(2)
+        (hit,) = _uniforms(hits, values, 1)
         out = values.copy()
-        for j in range(values.shape[1]):
-            for group in (intervened_rows, ~intervened_rows):
+        for group in (~intervened_rows, intervened_rows):
+            for j in range(values.shape[1]):
                 rows = rng.permutation(np.flatnonzero((hit[:, j] < self.rate) & group))
                 out[rows, j] = values[np.roll(rows, 1), j]
         return out

@@ -81,6 +81,11 @@ class Suite:
     pool: "Suite | None" = None
 
     @property
+    def source(self) -> "Suite":
+        """The suite that its SCMs come from."""
+        return self.pool or self
+
+    @property
     def frame(self) -> Frame:
         """What any batch of its SCMs needs; see `Pool`."""
         if self.pool:
@@ -109,14 +114,14 @@ class Cell:
     @property
     def scm(self) -> str:
         """The name of the SCM: its id in the suite that it comes from."""
-        return self._id(self.suite.pool or self.suite)
+        return self._id(self.suite.source)
 
     def _id(self, suite: Suite) -> str:
         return f"{FAMILY}/{suite.name}/{self.graph}-d{self.d}-{self.index:03d}"
 
     def settings(self) -> dict[str, Any]:
         """Root dependency and stressors, by the schedule of the suite that the SCM comes from (paper A.1)."""
-        pool = self.suite.pool or self.suite
+        pool = self.suite.source
         if not pool.scheduled:
             return {}
         graph, d = pool.graphs.index(self.graph), pool.dimensions.index(self.d)
@@ -235,22 +240,6 @@ def cells(name: str, select: Selection | None = None) -> list[Cell]:
     return chosen
 
 
-def members(name: str, select: Selection | None = None, *, jobs: int | None = None) -> list[Member]:
-    """The SCMs of a suite, or a part of them; the same SCM whatever part is asked for.
-
-    Args:
-        name: Of the suite.
-        select: Which part, and the seed.
-        jobs: Threads, one a core when omitted.
-
-    Raises:
-        SourceError: As `cells` and `accepted`.
-    """
-    select = select or Selection()
-    places = {cell.scm: cell for cell in cells(name, select)}
-    return accepted(list(places.values()), select.seed, jobs=jobs)
-
-
 def accepted(
     places: Sequence[Cell],
     seed: int = 0,
@@ -294,7 +283,7 @@ def accepted(
 
 
 def _draft(cell: Cell, seed: int, attempt: int) -> SCMSpec:
-    suite = cell.suite.pool or cell.suite
+    suite = cell.suite.source
     return draft_spec(
         key_of(cell.scm, seed, attempt),
         d=cell.d,

@@ -8,7 +8,7 @@ import numpy as np
 from arena.blocks import GivenRoot
 from arena.compiler import PARENTS_STEP, bank_key
 from mechanisms import registry
-from mechanisms.base import Blueprint, Component, Kind, layout
+from mechanisms.base import Blueprint, Component, Kind, Noise, layout
 
 #: Draws from a prior that show which sizes a family's nodes have. One RFF mechanism in 193 has the least size.
 N_DRAWS: dict[Kind, int] = {"mechanism": 1000, "noise": 8, "root": 8}
@@ -31,7 +31,7 @@ def _sizes_of(cls: type[Component]) -> tuple[Blueprint, ...]:
     for k in range(N_DRAWS[cls.kind] if sized else 1):
         parents = [f"X{i}" for i in range(1 + k % PARENTS_STEP)] if cls.kind == "mechanism" else []
         drawn = cls.prior(rng, *([parents] if parents else []))  # type: ignore[attr-defined]
-        drawn |= {"family": cls.family, **dict.fromkeys(getattr(cls, "calibrated", ()), 0.0)}
+        drawn |= {"family": cls.family, **(cls.placeholders(drawn) if issubclass(cls, Noise) else {})}
         blueprint = Blueprint(cls, cls.arrays(cls.parameters().model_validate(drawn), parents))
         found.setdefault(bank_key(blueprint), blueprint)
     return tuple(found.values())

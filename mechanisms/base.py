@@ -168,6 +168,27 @@ class Noise(Component):
         """`(signal, u in (0, 1), [parents]) -> value`, one unit; a function of u, so that a unit keeps its luck."""
         raise NotImplementedError
 
+    @classmethod
+    def placeholders(cls, drawn: Mapping[str, Any]) -> dict[str, float]:
+        """Values for the `calibrated` fields that their declarations allow, until a sample gives theirs.
+
+        Args:
+            drawn: The other fields, as from `prior`.
+
+        Raises:
+            FamilyError: If none of 0, 1, 1/2 and -1 is allowed.
+        """
+        if not cls.calibrated:
+            return {}
+        for value in (0.0, 1.0, 0.5, -1.0):
+            fields = dict.fromkeys(cls.calibrated, value)
+            try:
+                cls.arrays(cls.parameters().model_validate({"family": cls.family, **drawn, **fields}), [])
+            except (ValueError, ParameterError):
+                continue
+            return fields
+        raise FamilyError(f"noise family '{cls.family}': one of 0, 1, 0.5, -1 must be allowed in {cls.calibrated}")
+
     def calibrate(self, signal: Array, u: Array) -> tuple[Array, ...]:
         """The values of the `calibrated` fields, in order, from the signals and noise `[n]` of a sample.
 

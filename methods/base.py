@@ -4,8 +4,8 @@ import abc
 import dataclasses
 import enum
 import importlib
-from collections.abc import Sequence
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal
 
 import jax
 import numpy as np
@@ -139,11 +139,14 @@ class Method(abc.ABC):
         name: What is typed to get it.
         title: What tables call it.
         capabilities: What it can do and needs.
+        quick: Settings with which a small table takes about a second, for tests that ask for any answer and not for
+            the right one.
     """
 
     name: str
     title: str
     capabilities: Capabilities
+    quick: ClassVar[Mapping[str, Any]] = {}
 
     @abc.abstractmethod
     def fit(self, dataset: Dataset, key: jax.Array) -> Estimate:

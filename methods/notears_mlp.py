@@ -49,6 +49,8 @@ class NOTEARSMLP(Method):
         citation="Zheng, Dan, Aragam, Ravikumar and Xing (2020). Learning Sparse Nonparametric DAGs. AISTATS",
     )
 
+    quick = {"max_rounds": 3}
+
     def __post_init__(self):
         for name in ("lambda1", "lambda2", "threshold"):
             if not getattr(self, name) >= 0:

@@ -11,6 +11,7 @@ from arena.errors import MethodError
 from methods import environments
 from methods.base import Capabilities, Estimate, Method, generator
 from methods.call import SCRIPTS, call
+from methods.columns import content_order
 
 # The package's own schedule: epochs of each stage, and how fast the penalty on cycles grows in the second.
 _EPOCHS, _INCREMENT = 2000, 0.005
@@ -64,17 +65,19 @@ class SDCD(Method):
         if dataset.n < _FEWEST_ROWS:
             raise MethodError(f"sdcd needs at least {_FEWEST_ROWS} rows, found {dataset.n}")
         settings = self._schedule()
+        order = content_order(dataset.values)  # the start is random, so the order of the columns matters
         answer, _ = call(
             environments.get("sdcd"),
             SCRIPTS / "sdcd.py",
-            {"values": dataset.values, "mask": dataset.mask},
+            {"values": dataset.values[:, order], "mask": dataset.mask[:, order]},
             {"threshold": self.threshold, **settings},
             seed=int(generator(key).integers(2**32)),
         )
-        scores = np.abs(answer["scores"])
+        back = np.ix_(*2 * (np.argsort(order),))
+        adjacency, scores = answer["adjacency"][back], np.abs(answer["scores"])[back]
         np.fill_diagonal(scores, 0.0)
         info = {"reduced": self.reduced < 1, "epochs": settings["stage1"]["n_epochs"]}
-        return Estimate(answer["adjacency"], scores=scores, info=info)
+        return Estimate(adjacency, scores=scores, info=info)
 
     def _schedule(self) -> dict[str, Any]:
         epochs = max(1, round(self.reduced * _EPOCHS))

@@ -15,7 +15,7 @@ import numpy as np
 
 from arena import suites
 from arena.dataset import Dataset
-from arena.generate import draw
+from arena.drawing import draw
 from arena.protocols import PROTOCOLS
 from methods.gies import GIES, environments
 from methods.gies_search import search

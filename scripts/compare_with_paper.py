@@ -27,8 +27,10 @@ def main():
     select = arena.Selection(max_d=args.max_d, limit=args.limit, replicates=1)
     run = arena.run("main", args.methods.split(","), out=args.out, select=select, splits=[args.split],
                     jobs=args.jobs, timeout=args.timeout)  # fmt: skip
-    whole = run.leaderboard().set_index("method")
-    by_d = run.leaderboard(by=["d"]).set_index(["method", "d"])
+    whole = run.leaderboard(by=["family"])
+    whole = whole[(whole.family == "synthetic") & (whole.split == args.split)].set_index("method")
+    by_d = run.leaderboard(by=["d"])
+    by_d = by_d[by_d.split == args.split].set_index(["method", "d"])
     table2, table18 = reference.table("main_results"), reference.table("sample_size")
     table2 = table2[(table2.family == "synthetic") & (table2.split == args.split)].set_index("method")
     table18 = table18[table18.n == 1000].set_index("method")

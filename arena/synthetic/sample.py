@@ -27,6 +27,8 @@ FAMILY_COUNTS = ((10, (2, 4)), (20, (3, 5)), (30, (4, 6)), (50, (5, 8)), (float(
 ROOT_COUNTS = ((1, (1, 1)), (3, (1, 2)), (8, (2, 4)), (float("inf"), (3, 6)))
 #: At most this share of the nodes is without noise (paper A.1, No-noise option).
 MAX_NOISE_FREE = 0.1
+#: Stressors that are built into the nodes.
+STRUCTURAL = ("weak_signal", "high_noise")
 #: How roots depend on each other (paper A.1, Root dependency).
 RootDependency = Literal["independent_roots", "correlated_normal", "random_covariance_normal", "uniform_ball"]
 RHO = (0.25, 0.75)
@@ -59,7 +61,12 @@ def sample_specs(
     """
     if scaling not in get_args(Scaling):
         raise SpecError(f"no scaling '{scaling}'; scalings are {listed(get_args(Scaling))}")
+    for name in _stressors(options.get("stressors", ())):
+        if name not in STRUCTURAL:
+            raise SpecError(f"stressor '{name}' acts on tables, which suites make; here there are {listed(STRUCTURAL)}")
     drafts = [draft_spec(key, d=d, **options) for key in keys]
+    if not drafts:
+        return []
     among = [_known(kind, options.get(f"{kind}s")) for kind in get_args(Kind)]
     return [one.spec for one in calibrate(drafts, scaling, frame=Frame(vocabulary(*among)), jobs=jobs)]
 
@@ -121,9 +128,12 @@ def draft_spec(
 
 def _size(d: Any) -> int:
     try:
-        return operator.index(d)
+        size = operator.index(d)
     except TypeError:
         raise SpecError(f"d is {d!r}; expected a whole number of variables") from None
+    if size < 1:
+        raise SpecError(f"d is {d!r}; expected at least one variable")
+    return size
 
 
 def _stressors(given: Sequence[str]) -> tuple[str, ...]:
@@ -149,12 +159,12 @@ def _structural_node(
     rng: np.random.Generator, name: str, parents: list[str], equation: str, channel: str, stressors: Sequence[str]
 ) -> dict[str, Any]:
     noise = registry.families("noise")[channel]
-    placeholders = dict.fromkeys(noise.calibrated, 0.0)  # type: ignore[attr-defined]
+    disturbance = _draw(rng, "noise", channel)
     node = {
         "name": name,
         "parents": parents,
         "mechanism": _draw(rng, "mechanism", equation, parents),
-        "noise": {**_draw(rng, "noise", channel), **placeholders},
+        "noise": disturbance | noise.placeholders({k: v for k, v in disturbance.items() if k != "family"}),  # type: ignore
     }
     if "weak_signal" in stressors:
         node["strength"] = WEAK_SIGNAL

@@ -5,16 +5,19 @@ import itertools
 import jax
 import numpy as np
 import pytest
+from jaxtyping import Float
 
 import arena
 from arena import programs, suites
 from arena.calibrate import calibrate
 from arena.compiler import bank_key, compile_on_host
+from arena.errors import SpecError
 from arena.keys import key_of, keys_of, rng_of
 from arena.pool import Pool, _key_of
 from arena.selection import Selection
 from arena.spec import SCMSpec
 from arena.suites import _draft
+from mechanisms.base import REGISTRY, Array, Noise, param
 
 
 @pytest.fixture(scope="module")
@@ -96,3 +99,51 @@ def test_keys_on_the_host_are_the_same_keys():
     words = keys_of(names).words
     assert (words == [jax.random.key_data(key_of(*name)) for name in names]).all()
     assert rng_of("a", 1).random() == rng_of("a", 1).random() != rng_of("b", 2).random()
+
+
+@pytest.fixture
+def families_are_forgotten():
+    before = {kind: dict(known) for kind, known in REGISTRY.items()}
+    yield
+    for kind, known in REGISTRY.items():
+        known.clear()
+        known.update(before[kind])
+
+
+def own_noise(calibrate):
+    class HalfAsLoud(Noise, family="half_as_loud"):
+        """As loud as half of the signal's standard deviation, which must be positive."""
+
+        calibrated = ("size",)
+        size: Float[Array, ""] = param("standard deviation", gt=0.0, pad=1.0)
+
+        @classmethod
+        def prior(cls, rng):
+            return {}
+
+        def __call__(self, signal, u, parents):
+            return signal + self.size * (u - 0.5) * 12**0.5
+
+    HalfAsLoud.calibrate = calibrate
+
+
+def test_a_noise_of_ones_own_with_a_constrained_calibrated_field(families_are_forgotten):
+    own_noise(lambda self, signal, u: (0.5 * signal.std(),))
+    options = {"mechanisms": ["linear_additive"], "noises": ["half_as_loud"], "roots": ["gaussian"]}
+    spec = arena.synthetic.sample_spec(jax.random.key(0), d=6, **options)
+    scm = arena.compile(spec)
+    values = np.asarray(scm.sample(jax.random.key(1), 4000))
+    for j, node in enumerate(spec.nodes):
+        if node.parents:
+            columns = values[:, [spec.names.index(parent) for parent in node.parents]]
+            signal = columns @ np.asarray(node.mechanism.weight)
+            assert node.noise.size == pytest.approx(0.5 * signal.std(), rel=0.15)
+            assert values[:, j].var() == pytest.approx(1.25 * signal.var(), rel=0.15)
+
+
+@pytest.mark.parametrize("given", [lambda x: x, lambda x: (x, x), lambda x: (), lambda x: (x[None],)])
+def test_a_wrong_calibrate_is_named(families_are_forgotten, given):
+    own_noise(lambda self, signal, u: given(signal.std()))
+    options = {"mechanisms": ["linear_additive"], "noises": ["half_as_loud"], "roots": ["gaussian"]}
+    with pytest.raises(SpecError, match="'half_as_loud': calibrate must give a tuple of 1 numbers: size"):
+        arena.synthetic.sample_spec(jax.random.key(0), d=5, **options)

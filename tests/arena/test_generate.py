@@ -9,7 +9,7 @@ import pytest
 from specs import descendants
 
 import arena.generate
-from arena import suites
+from arena import drawing, suites
 from arena.audit import audit
 from arena.errors import SourceError
 from arena.files import open_scenario
@@ -46,7 +46,7 @@ def test_a_part_passes_the_audit(pool):
 
 
 def test_splits_are_matched_and_interventions_follow_the_protocol(pool):
-    baselines = {m.id: dict(zip(m.spec.names, m.baseline.T, strict=True)) for m in suites.members("mini", PART)}
+    baselines = {m.id: dict(zip(m.spec.names, m.baseline.T, strict=True)) for m in arena.generate.members("mini", PART)}
     for path in pool[1]:
         scenario = open_scenario(path)
         baseline = baselines[scenario.id]
@@ -144,7 +144,7 @@ def test_a_limit_means_the_same_on_a_suite_and_on_its_folder(pool):
     """`generate --limit K` then `run` is what `run --limit K` is on the whole."""
     folder, paths = pool
     for limit in (1, 2):
-        part = [member.id for member in suites.members("mini", dataclasses.replace(PART, limit=limit))]
+        part = [member.id for member in arena.generate.members("mini", dataclasses.replace(PART, limit=limit))]
         assert [scenario.id for scenario in scenarios(folder, Selection(limit=limit))] == part
 
 
@@ -158,7 +158,7 @@ def test_what_is_there_and_damaged_is_written_again(tmp_path):
 
 
 def test_the_mini_suite_has_every_mechanism_family():
-    specs = [member.spec for member in suites.members("mini")]
+    specs = [member.spec for member in arena.generate.members("mini")]
     found = {node.mechanism.family for spec in specs for node in spec.nodes if node.mechanism}
     assert found == {"linear_additive", "piecewise_threshold", "random_neural", "rff_gp", "formula"}
 
@@ -260,3 +260,55 @@ def test_internal_scaling_is_another_pool(tmp_path):
     assert all(node.scaling is not None for node in spec.nodes)
     arena.generate.generate("mini", tmp_path, part)
     assert open_scenario(path).manifest["provenance"]["scaling"] == "paper"
+
+
+def spec_hash(path):
+    return open_scenario(path).manifest["provenance"]["spec_hash"]
+
+
+def test_sensitivity_suites_have_the_scms_of_the_main_suite_whatever_part_is_asked_for(tmp_path):
+    """Also where a small table fails a rule: its units are drawn again, not its SCM."""
+    main = [
+        cell for cell in suites.cells("main") if cell.d == 30 and cell.index == 0 and cell.graph in ("chain", "tree")
+    ]
+    expected = {one.member.id: one.member.spec.content_hash for one in drawing.settle(main)}
+    for n in ((100,), (100, 500)):
+        cells = [cell for cell in suites.cells("sample-size") if cell.scm in expected and cell.variant.n in n]
+        job = arena.generate._Job(tmp_path / str(len(n)), 0, "paper", 2)
+        for cell in cells:
+            job.write([[cell]], lambda id: None)
+            assert spec_hash(job.path(cell)) == expected[cell.scm]
+        assert all(finding.ok for finding in audit(job.out))
+
+
+def test_members_are_what_is_written(pool):
+    hashes = {member.id: member.spec.content_hash for member in arena.generate.members("mini", PART)}
+    assert hashes == {open_scenario(path).id: spec_hash(path) for path in pool[1]}
+
+
+def test_a_suite_with_variants_takes_no_protocol(tmp_path):
+    with pytest.raises(SourceError, match="suite 'protocols' has variants of its own"):
+        arena.generate.generate("protocols", tmp_path, Selection(limit=1), protocol="multi_target")
+
+
+def test_corrupted_units_are_the_same_under_every_protocol():
+    cells = [cell for cell in suites.cells("main") if cell.d == 10]
+    (cell,) = [cell for cell in cells if cell.settings()["stressors"] == ("feature_corruption",)][:1]
+    (one,) = drawing.settle([cell])
+    tables = [
+        drawing.draw([one.member], 1, protocol, frame=suites.MAIN.frame)[0]
+        .replicates[0]["obs"]
+        .select(one.member.spec.names)
+        for protocol in PROTOCOLS.values()
+    ]
+    assert all((table.values == tables[0].values).all() for table in tables)
+
+
+@pytest.mark.parametrize("damage", [b"{", b"[1, 2]", b""])
+def test_a_damaged_manifest_is_written_again(tmp_path, damage):
+    part = Selection(max_d=5, limit=1, replicates=1)
+    (path,) = arena.generate.generate("mini", tmp_path, part)
+    good = digests(tmp_path)
+    (path / "manifest.json").write_bytes(damage)
+    arena.generate.generate("mini", tmp_path, part)
+    assert digests(tmp_path) == good

@@ -7,7 +7,7 @@ from specs import descendants
 
 import arena
 from arena import suites
-from arena.generate import _plans, draw
+from arena.drawing import _once, _plan, draw
 from arena.keys import key_of
 from arena.protocols import FACTORS, JITTER, PROTOCOLS, SHIFTS
 from arena.quality import pair_fault
@@ -58,8 +58,8 @@ def test_tables_pass_the_rules_of_matched_splits(tables, members, name, difficul
 def test_rows_are_what_the_edited_scm_gives(tables, members, name, difficulty):
     """Other code, one loop over the SCM's own nodes, for the same units: all values, descendants included."""
     member, protocol = members[difficulty], PROTOCOLS[name]
-    spec, plans = member.spec, _plans(member, 1, protocol, SEED)
-    (plan,), scm = plans.of_replicates, arena.compile(spec)
+    spec, plan = member.spec, _plan(member, _once(member, protocol, SEED), protocol, SEED, 0)
+    scm = arena.compile(spec)
     noise = scm.draw_noise(key_of("units", spec.content_hash, SEED, 0), 1000)
     edits = (plan.edits.gain, plan.edits.offset, scm.strength * plan.edits.strength)
     edited = eqx.tree_at(lambda s: (s.gain, s.offset, s.strength), scm, edits)
@@ -84,7 +84,7 @@ def test_rows_are_what_the_edited_scm_gives(tables, members, name, difficulty):
 @pytest.mark.parametrize("name", PROTOCOLS)
 def test_targets_become_what_the_protocol_says(members, name, difficulty):
     member, protocol = members[difficulty], PROTOCOLS[name]
-    (plan,) = _plans(member, 1, protocol, SEED).of_replicates
+    plan = _plan(member, _once(member, protocol, SEED), protocol, SEED, 0)
     weight, kinds = softness(member.spec.stressors), [node.kind for node in member.spec.nodes]
     assert weight == (0.45 if difficulty == "soft_interventions" else 1.0)
     for j in np.flatnonzero(plan.mask.any(axis=0)):

@@ -139,6 +139,8 @@ def test_only_the_families_asked_for():
         ({"noises": ["gausian"]}, "did you mean 'gaussian'"),
         ({"roots": ["log"]}, "no root family 'log'"),
         ({"stressors": ["weak_signl"]}, "did you mean 'weak_signal'"),
+        ({"stressors": ["outliers"]}, "'outliers' acts on tables, which suites make"),
+        ({"d": -1}, "expected at least one variable"),
     ],
 )
 def test_unknown_families_are_named(options, words):

@@ -24,7 +24,7 @@ ORIENTING_BY_KEY = [name for name in names() if CAN[name].output in ("cpdag", "p
 TAKING_TARGETS = [name for name in DISCOVERING if "obs_int" in CAN[name].splits]
 
 
-def ready(name: str) -> Method:
+def ready(name: str, quick: bool = False) -> Method:
     absent = missing(CAN[name])
     if absent:
         pytest.skip(absent)
@@ -32,13 +32,13 @@ def ready(name: str) -> Method:
         pytest.skip(
             f"runs in environment '{CAN[name].environment}', which takes too long here; it has tests of its own"
         )
-    return get(name)
+    return get(name, **get(name).quick) if quick else get(name)
 
 
-def estimate(name: str, dataset: Dataset, key: jax.Array = KEY) -> Estimate:
+def estimate(name: str, dataset: Dataset, key: jax.Array = KEY, quick: bool = True) -> Estimate:
     if CAN[name].oracle_edges and dataset.adjacency is None:
         dataset = dataclasses.replace(dataset, info={"n_edges": 5})
-    outcome = fit(ready(name), dataset, key)
+    outcome = fit(ready(name, quick), dataset, key)
     assert outcome.status is Status.completed, (outcome.reason, outcome.detail)
     assert outcome.estimate is not None
     return outcome.estimate
@@ -48,7 +48,7 @@ def discovered(name: str, tables: dict[str | None, Dataset]) -> tuple[Estimate, 
     """What a method says of the table that keeps to what it assumes, and that table."""
     dataset = tables[CAN[name].assumes]
     if CAN[name].assumes != "equal_noise":
-        return estimate(name, dataset), dataset
+        return estimate(name, dataset, quick=False), dataset
     # Standardising would make the noise variances unequal, so the method gets this table as it is.
     blind = Dataset(dataset.names, dataset.values - dataset.values.mean(axis=0))
     return checked(ready(name).fit(blind, KEY), dataset.names, CAN[name].output), dataset

@@ -4,8 +4,9 @@
         [--split obs] [--out runs/paper] [--jobs 2] [--timeout 600]
 
 The suite is a re-creation, so equality is not the aim. Table 2 is over all dimensions up to 100, ours up to `--max-d`;
-Table 18 has 100 SCMs with 30 variables, ours are those of that size among the selected. What follows the table shows how
-far the scores of PC and LiNGAM depend on what a wrapper does with the library's answer: the same fits, read otherwise.
+Table 18 has 100 SCMs with 30 variables, ours are those of that size among the selected. What follows the table shows
+how far the scores of PC and LiNGAM depend on what a wrapper does with the library's answer: the same fits, read
+otherwise.
 """
 
 import argparse

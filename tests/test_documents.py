@@ -38,6 +38,7 @@ def test_commands_of_the_readme_exist():
     from arena.cli import app
 
     commands = {command.callback.__name__ for command in app.registered_commands}
+    commands |= {group.typer_instance.info.name for group in app.registered_groups}
     named = set(re.findall(r"`arena (\w+)", (ROOT / "README.md").read_text()))
     assert named == commands
     targets = set(re.findall(r"^make (\w+)", (ROOT / "README.md").read_text(), re.MULTILINE))

@@ -357,17 +357,24 @@ def _evaluate(table: Tables, banks: Banks, key, n: int, edits: Edits) -> Float[A
     with_copies = lambda row: jnp.concatenate([row, row[edits.units]]) if m else row  # noqa: E731
     by_row = lambda plain, rows: jnp.concatenate([jnp.full(n, plain), rows]) if m else plain  # noqa: E731
     scm, noise = table.scm(banks), table.exogenous(key, n)
+    edited = (edits.gain != 1) | (edits.offset != 0) | (edits.strength != 1)
 
-    def step(i, x):
-        j, columns = table.order[i], x[table.parents[i]]
+    def step(i, state):
+        x, reached = state
+        j, parents = table.order[i], table.parents[i]
         strength = by_row(table.strength[j], table.strength[j] * edits.strength[j])
         gain = by_row(table.gain[j], table.gain[j] * edits.gain[j])
         offset = by_row(table.offset[j], edits.gain[j] * table.offset[j] + edits.offset[j])
+        columns = x[parents]
         signal = strength * scm.signal(table.mechanism[i], columns)
         value = scm.disturbed(table.noise[i], signal, with_copies(noise[j]), columns)
         value = table.with_second_noise(j, value, with_copies(noise[j + len(noise) - d]))
-        return x.at[j].set(intervened((value - table.center[j]) / table.scale[j], gain, offset))
+        value = intervened((value - table.center[j]) / table.scale[j], gain, offset)
+        # What no intervention reaches is the plain unit's value, to the last bit: rounding may depend on a row's place.
+        touched = edited[j] | reached[parents].any(axis=0)
+        value = jnp.concatenate([value[:n], jnp.where(touched, value[n:], value[edits.units])]) if m else value
+        return x.at[j].set(value), reached.at[j].set(touched)
 
     # A loop up to this SCM's own number of variables, so that a small one costs no more than it is.
-    x = jax.lax.fori_loop(0, table.d, step, jnp.zeros((d + 1, n + m), dtype))
-    return x[:d]
+    start = jnp.zeros((d + 1, n + m), dtype), jnp.zeros((d + 1, m), bool)
+    return jax.lax.fori_loop(0, table.d, step, start)[0][:d]

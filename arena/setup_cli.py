@@ -26,7 +26,7 @@ def list_environments(json: Json = False) -> None:
 
     rows = [
         {"name": name, "built": env.ready, "packages": len(env.requirements) + len(env.no_deps), "size": env.size,
-         "licence": env.licence, "folder": str(env.folder), "command": "" if env.ready else f"{env.command} --yes"}
+         "licence": env.licence, "folder": str(env.folder), "command": "" if env.ready else env.command}
         for name, env in names().items()
     ]  # fmt: skip
     _print(rows, json)
@@ -66,11 +66,10 @@ def list_checkpoints(json: Json = False) -> None:
     rows = []
     for name, (checkpoint, readers) in known().items():
         state = "ready" if checkpoint.ready else "fetched" if checkpoint.fetched else "absent"
-        flag = "" if state == "fetched" else " --yes"
         rows.append(
             {"name": name, "state": state, "methods": ", ".join(readers), "size": checkpoint.size,
              "licence": checkpoint.licence, "source": checkpoint.files[0][1], "folder": str(checkpoint.folder),
-             "command": "" if checkpoint.ready else f"{checkpoint.command}{flag}"}
+             "command": "" if checkpoint.ready else checkpoint.command}
         )  # fmt: skip
     _print(rows, json)
 
@@ -91,7 +90,7 @@ def fetch_checkpoint(name: Name, yes: Yes = False) -> None:
             f"{url} (SHA-256 {known.get(file, 'not known: what comes is recorded')})" for file, url in checkpoint.files
         ]
         _ask(yes, "\n".join([*lines, f"{checkpoint.size}, {checkpoint.licence}, to {checkpoint.published}"]),
-             f"arena checkpoint fetch {name}")  # fmt: skip
+             checkpoint.command)  # fmt: skip
         fetch(checkpoint, _say)
     convert(checkpoint)
     _say(f"{checkpoint.folder} is ready")
@@ -125,7 +124,7 @@ def _ask(yes: bool, what: str, command: str) -> None:
     """Go on only if the person has said so."""
     _say(what)
     if not yes:
-        _say(f"Nothing was downloaded. To do it: {command} --yes")
+        _say(f"Nothing was downloaded. To do it: {command}")
         raise typer.Exit(1)
 
 

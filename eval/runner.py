@@ -183,7 +183,7 @@ def resolve(methods: Methods) -> dict[str, Method]:
         if not isinstance(label, str):
             raise MethodError(f"the label of a method is a text, found {label!r}")
         if label in found:
-            raise RunError(f"two methods are called '{label}'; give them as a mapping from label to method")
+            raise RunError(f"method '{label}' is given twice; name it once, or give a mapping from label to method")
         found[label] = method
     if not found:
         raise MethodError("no method is given; `arena methods` lists them")

@@ -65,7 +65,7 @@ class AVICI(Method):
 
     def __post_init__(self):
         if not 0 < self.threshold < 1:
-            raise MethodError(f"avici: threshold is {self.threshold}; it must lie between 0 and 1")
+            raise MethodError(f"{self.name}: threshold is {self.threshold}; it must lie between 0 and 1")
 
     def prepare(self) -> None:
         super().prepare()

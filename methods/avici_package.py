@@ -11,53 +11,27 @@ import jax
 import numpy as np
 
 from arena.dataset import Dataset
-from arena.errors import MethodError
 from methods import environments
-from methods.avici import CHECKPOINT
-from methods.base import Capabilities, Estimate, Method
+from methods.avici import AVICI, CHECKPOINT
+from methods.base import Estimate, Method
 from methods.call import SCRIPTS, call
 
 
 @dataclasses.dataclass(frozen=True)
-class AVICIPackage(Method):
-    """AVICI with the published checkpoint `scm-v0`; probabilities are cut at 0.5 (paper B.4).
+class AVICIPackage(AVICI):
+    """As `AVICI`, by the package.
 
     Every call starts a process, reads the weights and compiles the network for the size of the table, so that many
     tables at once are much faster than one after another.
-
-    Attributes:
-        threshold: An edge is where its probability is above, in (0, 1).
-
-    Raises:
-        MethodError: If `threshold` is out of range.
     """
-
-    threshold: float = 0.5
 
     name = "avici_package"
     title = "AVICI (package)"
-    capabilities = Capabilities(
-        scores=True,
-        output="digraph",
-        packages=("safetensors",),
-        install="pip install safetensors",
-        licence="MIT (avici)",
-        citation="Lorch et al. (2022). Amortized Inference for Causal Structure Learning. NeurIPS 35",
-        environment="avici",
-        checkpoint=CHECKPOINT,
-        batched=True,
-    )
-
-    def __post_init__(self):
-        if not 0 < self.threshold < 1:
-            raise MethodError(f"avici_package: threshold is {self.threshold}; it must lie between 0 and 1")
+    capabilities = dataclasses.replace(AVICI.capabilities, environment="avici")
 
     def prepare(self) -> None:
-        super().prepare()
+        Method.prepare(self)
         CHECKPOINT.require()
-
-    def fit(self, dataset: Dataset, key: jax.Array) -> Estimate:
-        return self.predict_batch([dataset], [key])[0]
 
     def predict_batch(self, datasets: Sequence[Dataset], keys: Sequence[jax.Array]) -> list[Estimate]:
         """As `fit` for each, in one process.

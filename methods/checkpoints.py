@@ -70,7 +70,7 @@ class Checkpoint:
     @property
     def command(self) -> str:
         """The command that brings the weights, or the next one on the way there."""
-        return f"arena checkpoint {'convert' if self.fetched else 'fetch'} {self.name}"
+        return f"arena checkpoint convert {self.name}" if self.fetched else f"arena checkpoint fetch {self.name} --yes"
 
     def require(self) -> Path:
         """The folder.

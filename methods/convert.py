@@ -33,7 +33,7 @@ def convert(checkpoint: Checkpoint, file: Path | None = None, *, trust: bool = F
     """
     path = file or checkpoint.published / weights_file(checkpoint)
     if not path.is_file():
-        advice = "" if file else f"; run: arena checkpoint fetch {checkpoint.name}"
+        advice = "" if file else f"; run: {checkpoint.command}"
         raise MethodError(f"{path}: there is no such file{advice}")
     digest = check(checkpoint, path, weights_file(checkpoint))
     try:

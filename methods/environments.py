@@ -71,7 +71,7 @@ class Environment:
     @property
     def command(self) -> str:
         """The command that builds it."""
-        return f"arena env build {self.name}"
+        return f"arena env build {self.name} --yes"
 
     @property
     def _stamp(self) -> Path:

@@ -53,7 +53,8 @@ def fit(method: Method, dataset: Dataset, key: jax.Array, *, on_begin: Callable[
 
     start = time.perf_counter()
     try:
-        method.prepare()
+        with preserved():
+            method.prepare()
     except ImportError as error:
         need = Need("package", one_line(error), method.capabilities.install)
         return Outcome(Status.unsupported, str(need), detail=_tail())
@@ -104,7 +105,10 @@ def refusal(method: Method, dataset: Dataset) -> str:
 
 def _too_few(ready: Preflight) -> str:
     constant = ", ".join(ready.report["constant"]) or "none"
-    found = f"{len(ready.columns)} of {ready.d} columns can be used (constant: {constant})"
+    why = f"constant: {constant}"
+    if ready.report["dropped_copies"]:
+        why += f"; copies: {', '.join(copy for _, copy in ready.report['copies']) or 'none'}"
+    found = f"{len(ready.columns)} of {ready.d} columns can be used ({why})"
     return f"{found}; at least 2 are needed"
 
 
@@ -115,12 +119,19 @@ def seeded(key: jax.Array) -> Iterator[None]:
     Where PyTorch is loaded its default dtype is float32 meanwhile, whatever another library made of it.
     """
     seed = int(generator(key).integers(2**32))
-    python, numpy = random.getstate(), np.random.get_state()
-    random.seed(seed)
-    np.random.seed(seed)
-    try:
+    with preserved():
+        random.seed(seed)
+        np.random.seed(seed)
         with _torch_seeded(sys.modules.get("torch"), seed):
             yield
+
+
+@contextlib.contextmanager
+def preserved() -> Iterator[None]:
+    """Put the global generators of Python and NumPy back after; some libraries draw while they are imported."""
+    python, numpy = random.getstate(), np.random.get_state()
+    try:
+        yield
     finally:
         random.setstate(python)
         np.random.set_state(numpy)

@@ -8,6 +8,7 @@ import numpy as np
 from arena.dataset import Dataset
 from arena.errors import MethodError
 from methods.base import Capabilities, Estimate, Method, generator
+from methods.columns import content_order
 from methods.gauss_tests import Independence, Invariance, Moments, mask_of
 from methods.gies import environments
 from methods.gies_graph import EssentialGraph, members
@@ -66,7 +67,14 @@ class IGSP(Method):
         Raises:
             MethodError: If there are too few rows without a target.
         """
-        rng = generator(key)
+        # The search starts from random orders, so it gets columns whose order follows from what is in them.
+        order = content_order(dataset.values)
+        found = self._fit(dataset.select([dataset.names[j] for j in order]), generator(key))
+        back = np.ix_(*2 * (np.argsort(order),))
+        assert found.native is not None
+        return dataclasses.replace(found, adjacency=found.adjacency[back], native=found.native[back])
+
+    def _fit(self, dataset: Dataset, rng: np.random.Generator) -> Estimate:
         tables, targets = environments(dataset)
         if targets[0] or len(tables[0]) < _FEWEST_ROWS:
             rows = 0 if targets[0] else len(tables[0])

@@ -92,6 +92,7 @@ def as_method(method: Any) -> Method:
     if isinstance(method, str):
         return get(method)
     if isinstance(method, Method):
+        _check_types(method.name, method, method.settings() if dataclasses.is_dataclass(method) else {})
         return method
     if isinstance(method, type) and issubclass(method, Method):
         return method()
@@ -191,7 +192,10 @@ def _configured(name: str, offered: Any, settings: dict[str, Any]) -> Method:
 
 def _check_types(name: str, offered: Any, settings: dict[str, Any]) -> None:
     """MethodError for a setting that is not the number that its annotation says; numbers must be finite."""
-    hints = typing.get_type_hints(offered if isinstance(offered, type) else type(offered))
+    try:
+        hints = typing.get_type_hints(offered if isinstance(offered, type) else type(offered))
+    except NameError:  # annotations that only its own module understands
+        return
     for setting, value in settings.items():
         kind, number = hints.get(setting), isinstance(value, numbers.Real) and not isinstance(value, bool)
         if kind is int and not (number and isinstance(value, numbers.Integral)):

@@ -43,7 +43,7 @@ class SDCD(Method):
     capabilities = Capabilities(
         scores=True,
         output="dag",
-        install="arena env build sdcd",
+        install="arena env build sdcd --yes",
         licence="MIT (sdcd)",
         citation="Nazaret, Hong, Azizi and Blei (2024). Stable Differentiable Causal Discovery. ICML",
         environment="sdcd",

@@ -340,7 +340,7 @@ def test_one_method_with_several_settings(tmp_path):
     assert set(rows["method"]) == set(labels)
     settings = rows.drop_duplicates("method").set_index("method")["settings"].map(json.loads)
     assert settings["toy, empty"] == settings["toy"] | {"mode": "empty"}
-    with pytest.raises(RunError, match="two methods are called 'toy'"):
+    with pytest.raises(RunError, match="method 'toy' is given twice"):
         quick([ToyScenario()], [Toy(), Toy(mode="empty")], tmp_path / "twice")
 
 

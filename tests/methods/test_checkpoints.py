@@ -80,7 +80,7 @@ class Malicious:
 
 
 def test_fetch_then_convert(web, cache):
-    assert PUBLISHED.folder == cache / "toy" and PUBLISHED.command == "arena checkpoint fetch toy"
+    assert PUBLISHED.folder == cache / "toy" and PUBLISHED.command == "arena checkpoint fetch toy --yes"
     with pytest.raises(MethodError, match="checkpoint 'toy' not found .*run: arena checkpoint fetch toy"):
         PUBLISHED.require()
     bring(PUBLISHED)
@@ -320,7 +320,7 @@ def test_nothing_to_convert():
 def test_what_a_method_needs():
     found = needs(Capabilities(environment="no_such", checkpoint=PUBLISHED))
     assert [need.kind for need in found] == ["environment", "checkpoint"]
-    assert str(found[1]) == "needs checkpoint 'toy' (1 kB, MIT); run: arena checkpoint fetch toy"
+    assert str(found[1]) == "needs checkpoint 'toy' (1 kB, MIT); run: arena checkpoint fetch toy --yes"
 
 
 def test_every_checkpoint_of_a_method_can_be_converted():

@@ -297,7 +297,7 @@ def test_registering(root):
 def test_a_method_whose_environment_is_absent_is_unsupported(root, collider):
     outcome = fit(get("sdcd"), collider, KEY)
     assert outcome.status is Status.unsupported
-    assert outcome.reason == "needs environment 'sdcd'; run: arena env build sdcd"
+    assert outcome.reason == "needs environment 'sdcd'; run: arena env build sdcd --yes"
     with pytest.raises(MethodError, match="run: arena env build sdcd"):
         environments.get("sdcd").require()
 

@@ -12,7 +12,7 @@ import pytest
 from arena.dataset import Dataset
 from arena.errors import MethodError
 from methods.base import Capabilities, Estimate, Method, Outcome, Status
-from methods.fit import fit, seeded
+from methods.fit import fit, preserved, seeded
 from methods.function import FunctionMethod
 from methods.registry import as_method
 
@@ -225,6 +225,10 @@ def test_too_few_columns_are_said(collider):
     outcome = fit(returning(np.zeros((1, 1))), still, KEY)
     assert outcome.status is Status.unsupported
     assert outcome.reason == "1 of 3 columns can be used (constant: b, c); at least 2 are needed"
+    copies = Dataset(("a", "b", "c"), np.stack([np.arange(9.0), np.ones(9), -np.arange(9.0)], 1))
+    apart = Declared(Capabilities(distinct_columns=True), Estimate(np.zeros((1, 1))))
+    reason = fit(apart, copies, KEY).reason
+    assert reason == "1 of 3 columns can be used (constant: b; copies: c); at least 2 are needed"
 
 
 def test_the_answer_is_mapped_back():
@@ -272,6 +276,22 @@ def test_global_generators_follow_the_key_and_are_put_back():
     first = draws(0)
     assert (random.getstate(), np.random.rand()) == expected
     assert draws(0) == first != draws(1)
+
+
+def test_global_generators_are_put_back_after_loading(collider):
+    @dataclasses.dataclass(frozen=True)
+    class Drawing(Declared):
+        def prepare(self):
+            np.random.seed(1)
+
+    np.random.seed(5)
+    before = np.random.get_state()[1].tolist()
+    assert fit(Drawing(answer=Estimate(np.zeros((3, 3)))), collider, KEY).status is Status.completed
+    assert np.random.get_state()[1].tolist() == before
+    state = random.getstate()  # by itself, since checking types draws from this one
+    with preserved():
+        random.seed(1)
+    assert random.getstate() == state
 
 
 def test_a_fit_is_seeded(collider):

@@ -140,3 +140,10 @@ def test_importing_and_describing_imports_no_library():
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("value", [float("inf"), float("nan"), "0.1", True])
+@pytest.mark.parametrize("give", [lambda value: registry.get("foreign", strength=value), lambda value: Foreign(value)])
+def test_settings_are_finite_numbers_however_a_method_was_made(give, value, others):
+    with pytest.raises(MethodError, match="foreign: strength is .*; it must be a finite number"):
+        registry.as_method(give(value))

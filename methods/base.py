@@ -52,6 +52,8 @@ class Capabilities:
         assumes: What its edge directions rest on, where a linear model with non-Gaussian noise would not do:
             `equal_noise`, the same noise variance in every variable, which a standardised table does not have
             (Reisach et al. 2021); `nonlinear`, additive noise around nonlinear functions.
+        positional: Whether its answer depends on the order of the columns. It then gets them in an order that follows
+            from what is in them (`methods.columns`), so that permuting the columns of a table permutes the answer.
         raw: Whether it gets the columns in their own units. Everything else gets them standardised.
         oracle_edges: Whether it is told how many edges the true graph has, as `dataset.info["n_edges"]`. Nothing
             else about the truth is ever handed over.
@@ -73,6 +75,7 @@ class Capabilities:
     checkpoint: Checkpoint | None = None
     batched: bool = False
     assumes: Assumption | None = None
+    positional: bool = False
     raw: bool = False
     oracle_edges: bool = False
     discovers: bool = True

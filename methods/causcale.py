@@ -66,9 +66,11 @@ class CauScale(Method):
 
     name = "causcale"
     title = "CauScale"
+    quick = {"feature_sample_size": 30}
     capabilities = Capabilities(
         scores=True,
         output="digraph",
+        positional=True,
         packages=("torch", "safetensors", "sklearn"),
         install=bridge.INSTALL,
         licence="Apache-2.0 (weights)",

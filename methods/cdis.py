@@ -10,7 +10,6 @@ from arena.dataset import Dataset
 from arena.errors import MethodError
 from methods.adjacency import Skeleton, search
 from methods.base import ARROW, CIRCLE, TAIL, Capabilities, Estimate, Method
-from methods.columns import content_order
 from methods.orient import from_pag
 from methods.pag import orient, put
 from methods.partial_correlation import p_values
@@ -42,6 +41,7 @@ class CDIS(Method):
     capabilities = Capabilities(
         output="pag",
         distinct_columns=True,
+        positional=True,
         citation="Dai, Ng, Sun, Tang, Luo, Dong, Spirtes and Zhang (2025). When Selection Meets Intervention: "
         "Additional Complexities in Causal Discovery. ICLR",
     )
@@ -58,9 +58,7 @@ class CDIS(Method):
         Raises:
             MethodError: If there are no rows without an intervention.
         """
-        # The search depends on the order of the columns, so it gets one that follows from what is in them.
-        order = content_order(dataset.values)
-        values, mask = dataset.values[:, order], dataset.mask[:, order]
+        values, mask = dataset.values, dataset.mask
         control = ~mask.any(axis=1)
         if not control.any():
             raise MethodError("cdis needs rows without an intervention, its control group; every row has one")
@@ -68,16 +66,14 @@ class CDIS(Method):
         treated = values[~control]
         groups = [treated[group.ravel() == k] for k in range(len(targets))]
 
-        marks, rounds = self._pag(values[control], groups)
-        native = np.zeros_like(marks)
-        native[np.ix_(order, order)] = marks
+        native, rounds = self._pag(values[control], groups)
         adjacency, orientation = from_pag(native, key)
         info = {
             "groups": len(groups),
             "rounds": rounds,
             "orientation": orientation,
-            "circles": int((marks == CIRCLE).sum()),
-            "selected": int(((marks == TAIL) & (marks.T == TAIL)).sum()) // 2,
+            "circles": int((native == CIRCLE).sum()),
+            "selected": int(((native == TAIL) & (native.T == TAIL)).sum()) // 2,
             "reduced": self.max_conditioning is not None,
         }
         return Estimate(adjacency, native=native, info=info)

@@ -12,7 +12,6 @@ import numpy as np
 from arena.dataset import Dataset
 from arena.errors import MethodError
 from methods.base import Capabilities, Estimate, Method, generator
-from methods.columns import content_order
 from methods.linearity import spline_gain
 from methods.notears import cut
 
@@ -53,6 +52,7 @@ class DAGMA(Method):
         splits=("obs",),
         scores=True,
         output="digraph",
+        positional=True,
         packages=("dagma", "torch"),
         install="pip install 'causal-arena[torch]'",
         assumes="equal_noise",
@@ -73,17 +73,14 @@ class DAGMA(Method):
     def fit(self, dataset: Dataset, key: jax.Array) -> Estimate:
         info: dict[str, Any] = {}
         chosen = self.model
-        order = content_order(dataset.values)  # the start is random, so the order of the columns matters
-        values = dataset.values[:, order]
+        values = dataset.values.copy()  # the library centres it in place
         if chosen == "auto":
             gain = spline_gain(values, generator(key))
             info["spline_gain"] = gain
             chosen = "nonlinear" if gain > self.curvature else "linear"
         reduced = chosen == "nonlinear" and self.schedule == "reduced"
         with _contained():
-            found = self._linear(values) if chosen == "linear" else self._nonlinear(values)
-        weights = np.zeros_like(found)
-        weights[np.ix_(order, order)] = found
+            weights = self._linear(values) if chosen == "linear" else self._nonlinear(values)
         return cut(weights, self.threshold, {"model": chosen, "reduced": reduced, **info})
 
     def _linear(self, values: np.ndarray) -> np.ndarray:

@@ -63,7 +63,13 @@ def fit(method: Method, dataset: Dataset, key: jax.Array, *, on_begin: Callable[
     except Exception as error:
         return Outcome(Status.failed, f"while loading: {one_line(error)}", detail=_tail())
     can = method.capabilities
-    ready = preflight(dataset, distinct_columns=can.distinct_columns, raw=can.raw, oracle_edges=can.oracle_edges)
+    ready = preflight(
+        dataset,
+        distinct_columns=can.distinct_columns,
+        positional=can.positional,
+        raw=can.raw,
+        oracle_edges=can.oracle_edges,
+    )
     seconds = {"load": time.perf_counter() - start}
     if ready.dataset is None:
         return Outcome(Status.unsupported, _too_few(ready), seconds=seconds)

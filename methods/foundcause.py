@@ -66,6 +66,7 @@ class FoundCause(Method):
 
     name = "foundcause"
     title = "FoundCause"
+    quick = {"n_runs": 2}
     capabilities = Capabilities(
         splits=("obs",),
         scores=True,

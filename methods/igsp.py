@@ -8,7 +8,6 @@ import numpy as np
 from arena.dataset import Dataset
 from arena.errors import MethodError
 from methods.base import Capabilities, Estimate, Method, generator
-from methods.columns import content_order
 from methods.gauss_tests import Independence, Invariance, Moments, mask_of
 from methods.gies import environments
 from methods.gies_graph import EssentialGraph, members
@@ -47,6 +46,7 @@ class IGSP(Method):
     capabilities = Capabilities(
         output="cpdag",
         distinct_columns=True,
+        positional=True,
         licence="Apache-2.0 (own code)",
         citation="Yang, Katcoff and Uhler (2018). Characterizing and Learning Equivalence Classes of Causal DAGs under "
         "Interventions. ICML; Wang, Solus, Yang and Uhler (2017). Permutation-based Causal Inference Algorithms with "
@@ -67,14 +67,7 @@ class IGSP(Method):
         Raises:
             MethodError: If there are too few rows without a target.
         """
-        # The search starts from random orders, so it gets columns whose order follows from what is in them.
-        order = content_order(dataset.values)
-        found = self._fit(dataset.select([dataset.names[j] for j in order]), generator(key))
-        back = np.ix_(*2 * (np.argsort(order),))
-        assert found.native is not None
-        return dataclasses.replace(found, adjacency=found.adjacency[back], native=found.native[back])
-
-    def _fit(self, dataset: Dataset, rng: np.random.Generator) -> Estimate:
+        rng = generator(key)
         tables, targets = environments(dataset)
         if targets[0] or len(tables[0]) < _FEWEST_ROWS:
             rows = 0 if targets[0] else len(tables[0])

@@ -11,7 +11,6 @@ from arena.dataset import Dataset
 from arena.errors import MethodError
 from methods.augmented import Bounds, minimise
 from methods.base import Capabilities, Estimate, Method, generator
-from methods.columns import content_order
 from methods.notears import cut
 
 
@@ -45,6 +44,7 @@ class NOTEARSMLP(Method):
         splits=("obs",),
         scores=True,
         output="digraph",
+        positional=True,
         assumes="equal_noise",
         citation="Zheng, Dan, Aragam, Ravikumar and Xing (2020). Learning Sparse Nonparametric DAGs. AISTATS",
     )
@@ -72,9 +72,8 @@ class NOTEARSMLP(Method):
         own = np.broadcast_to(np.eye(d, dtype=bool)[:, :, None], (2, d, d, m)).ravel()
         bounds: Bounds = [(0.0, 0.0 if fixed else None) for fixed in own]
         bounds += [(None, None)] * (len(start) - len(own))
-        order = content_order(dataset.values)  # the start is random, so the order of the columns matters
         with jax.enable_x64(True):  # for this thread, and only here
-            table, penalties = jnp.asarray(dataset.values[:, order]), jnp.array([self.lambda1, self.lambda2])
+            table, penalties = jnp.asarray(dataset.values), jnp.array([self.lambda1, self.lambda2])
 
             def objective(parameters: np.ndarray, rho: float, alpha: float) -> tuple[float, np.ndarray]:
                 value, gradient = _loss_and_gradient(parameters, table, penalties)
@@ -90,8 +89,7 @@ class NOTEARSMLP(Method):
 
             parameters, rounds, left = minimise(objective, cyclic, start, bounds, self.max_rounds)
         inner = (parameters[:first] - parameters[first : 2 * first]).reshape(d, d, m)
-        weights = np.zeros((d, d))
-        weights[np.ix_(order, order)] = np.sqrt((inner**2).sum(axis=2))
+        weights = np.sqrt((inner**2).sum(axis=2))
         return cut(weights, self.threshold, {"rounds": rounds, "acyclicity": left})
 
 

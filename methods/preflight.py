@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from arena.dataset import Dataset
+from methods.columns import content_order
 
 # Standardised columns whose correlation is this close to 1 or -1 are copies: they differ by rounding only.
 _COPY = 1e-12
@@ -20,10 +21,11 @@ class Preflight:
     Attributes:
         dataset: The usable columns, standardised over all rows (or as they were, for `raw`), read-only, without the
             graph; None where fewer than two columns are usable.
-        columns: `[k]` positions of the usable columns in the caller's table.
+        columns: `[k]` positions of the columns of `dataset` in the caller's table.
         d: Number of columns of the caller's table.
-        report: What was found and done, as JSON values: `standardised` (or not), `constant` (dropped columns),
-            `copies` (pairs of a column and the copy of it), `dropped_copies`, `rank` (of the usable columns).
+        report: What was found and done, as JSON values: `standardised` (or not), `reordered` (by what is in the
+            columns), `constant` (dropped columns), `copies` (pairs of a column and the copy of it), `dropped_copies`,
+            `rank` (of the usable columns).
     """
 
     dataset: Dataset | None
@@ -55,7 +57,12 @@ def blind(dataset: Dataset, *, oracle_edges: bool = False) -> Dataset:
 
 
 def preflight(
-    dataset: Dataset, *, distinct_columns: bool = False, raw: bool = False, oracle_edges: bool = False
+    dataset: Dataset,
+    *,
+    distinct_columns: bool = False,
+    positional: bool = False,
+    raw: bool = False,
+    oracle_edges: bool = False,
 ) -> Preflight:
     """Make a table ready for any method.
 
@@ -72,6 +79,7 @@ def preflight(
         dataset: Any table.
         distinct_columns: Leave out exact copies. A row in which a copy was set counts as one in which the
             kept column was set.
+        positional: Hand the columns over in an order that follows from what is in them, whatever theirs is.
         raw: Hand the columns over in their own units.
         oracle_edges: As for `blind`.
     """
@@ -87,8 +95,11 @@ def preflight(
             keep[copy] = False
             mask[:, first] |= mask[:, copy]
     columns = np.flatnonzero(keep)
+    if positional:
+        columns = columns[content_order(standard[:, columns])]
     report = {
         "standardised": not raw,
+        "reordered": positional,
         "constant": [str(name) for name in names[~varies]],
         "copies": [[str(names[first]), str(names[copy])] for first, copy in copies],
         "dropped_copies": distinct_columns,

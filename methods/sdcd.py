@@ -11,7 +11,6 @@ from arena.errors import MethodError
 from methods import environments
 from methods.base import Capabilities, Estimate, Method, generator
 from methods.call import SCRIPTS, call
-from methods.columns import content_order
 
 # The package's own schedule: epochs of each stage, and how fast the penalty on cycles grows in the second.
 _EPOCHS, _INCREMENT = 2000, 0.005
@@ -43,6 +42,7 @@ class SDCD(Method):
     capabilities = Capabilities(
         scores=True,
         output="dag",
+        positional=True,
         install="arena env build sdcd --yes",
         licence="MIT (sdcd)",
         citation="Nazaret, Hong, Azizi and Blei (2024). Stable Differentiable Causal Discovery. ICML",
@@ -65,16 +65,14 @@ class SDCD(Method):
         if dataset.n < _FEWEST_ROWS:
             raise MethodError(f"sdcd needs at least {_FEWEST_ROWS} rows, found {dataset.n}")
         settings = self._schedule()
-        order = content_order(dataset.values)  # the start is random, so the order of the columns matters
         answer, _ = call(
             environments.get("sdcd"),
             SCRIPTS / "sdcd.py",
-            {"values": dataset.values[:, order], "mask": dataset.mask[:, order]},
+            {"values": dataset.values, "mask": dataset.mask},
             {"threshold": self.threshold, **settings},
             seed=int(generator(key).integers(2**32)),
         )
-        back = np.ix_(*2 * (np.argsort(order),))
-        adjacency, scores = answer["adjacency"][back], np.abs(answer["scores"])[back]
+        adjacency, scores = answer["adjacency"], np.abs(answer["scores"])
         np.fill_diagonal(scores, 0.0)
         info = {"reduced": self.reduced < 1, "epochs": settings["stage1"]["n_epochs"]}
         return Estimate(adjacency, scores=scores, info=info)

@@ -57,10 +57,12 @@ class SEA(Method):
 
     name = "sea"
     title = "SEA"
+    quick = {"batches": 10, "batch_size": 100, "variables": 4}
     capabilities = Capabilities(
         splits=("obs",),
         scores=True,
         output="digraph",
+        positional=True,
         packages=("torch", "safetensors", "sklearn", "causallearn.search.ConstraintBased.FCI"),
         install="pip install 'causal-arena[torch,classical]'",
         max_d=1000,

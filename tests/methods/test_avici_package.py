@@ -51,7 +51,9 @@ def test_it_needs_both(cache, collider, monkeypatch):
     monkeypatch.setattr(environments.Environment, "ready", True)
     assert status() == "needs checkpoint"
     outcome = fit(AVICIPackage(), collider, KEY)
-    assert outcome.status is Status.unsupported and outcome.reason.endswith("run: arena checkpoint fetch avici-scm-v0 --yes")
+    assert outcome.status is Status.unsupported and outcome.reason.endswith(
+        "run: arena checkpoint fetch avici-scm-v0 --yes"
+    )
 
 
 @built

@@ -16,6 +16,7 @@ from methods.causcale import CHECKPOINT, CauScale, convert
 from methods.fit import fit
 from methods.pairs import edge_probabilities
 from methods.precision import precision_matrix
+from methods.preflight import preflight
 
 torch = pytest.importorskip("torch")
 
@@ -96,10 +97,10 @@ def test_the_first_class_is_no_edge_the_second_points_to_the_later_column(tmp_pa
     publish(CHECKPOINT, published(**changed), tmp_path, monkeypatch)
     outcome = fit(METHOD, table(4), KEY)
     assert outcome.estimate is not None and outcome.estimate.scores is not None
-    np.testing.assert_array_equal(outcome.estimate.adjacency, np.triu(np.ones((4, 4)), 1))
-    np.testing.assert_allclose(
-        outcome.estimate.scores, np.triu(np.full((4, 4), 0.7), 1) + np.tril(np.full((4, 4), 0.2), -1), atol=1e-6
-    )
+    seen = preflight(table(4), positional=True)
+    np.testing.assert_array_equal(outcome.estimate.adjacency, seen.restore(np.triu(np.ones((4, 4)), 1)))
+    expected = np.triu(np.full((4, 4), 0.7), 1) + np.tril(np.full((4, 4), 0.2), -1)
+    np.testing.assert_allclose(outcome.estimate.scores, seen.restore(expected), atol=1e-6)
     loose = fit(dataclasses.replace(METHOD, threshold=0.15), table(4), KEY)
     assert loose.estimate is not None and loose.estimate.adjacency.sum() == 12
 

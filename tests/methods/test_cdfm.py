@@ -1,6 +1,7 @@
 """CDFM: on a tiny random checkpoint of the published layout, against the package's own predictor."""
 
 import json
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -33,9 +34,14 @@ CONFIG = {
 
 @pytest.fixture
 def checkpoint(tmp_path, monkeypatch):
+    monkeypatch.setenv("ARENA_CHECKPOINTS", str(tmp_path))
+    return write()
+
+
+def write() -> Path:
+    """A random checkpoint where it is looked for."""
     from safetensors.torch import save_file
 
-    monkeypatch.setenv("ARENA_CHECKPOINTS", str(tmp_path))
     folder = CHECKPOINT.folder
     folder.mkdir()
     (folder / "config.json").write_text(json.dumps(CONFIG))

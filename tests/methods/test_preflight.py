@@ -92,3 +92,20 @@ def test_rank_shows_sums():
 def test_too_few_rows_leave_no_column(n):
     ready = preflight(Dataset(("a", "b"), np.ones((n, 2))))
     assert ready.dataset is None and ready.report["constant"] == ["a", "b"]
+
+
+def test_columns_in_an_order_of_their_own():
+    columns, order = {"a": A, "still": np.ones(200), "b": B, "c": A * B}, ["c", "a", "b", "still"]
+    mask = np.zeros((200, 4), bool)
+    mask[:50, 2] = True
+    dataset = Dataset(tuple(columns), np.stack(list(columns.values()), 1), mask)
+    ready, other = preflight(dataset, positional=True), preflight(dataset.select(order), positional=True)
+    assert ready.dataset is not None and other.dataset is not None and ready.report["reordered"]
+    assert ready.dataset.names == other.dataset.names and set(ready.dataset.names) == {"a", "b", "c"}
+    np.testing.assert_allclose(ready.dataset.values, other.dataset.values)
+    np.testing.assert_array_equal(ready.dataset.mask, other.dataset.mask)
+    assert ready.dataset.mask[:, ready.dataset.names.index("b")].sum() == 50
+    answer = np.zeros((3, 3))
+    answer[ready.dataset.names.index("a"), ready.dataset.names.index("c")] = 1
+    assert np.argwhere(ready.restore(answer)).tolist() == [[0, 3]]
+    assert np.argwhere(other.restore(answer)).tolist() == [[1, 0]]

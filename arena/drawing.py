@@ -153,8 +153,8 @@ def _tables(
     used = sorted({i for i, _, _ in places})
     pool = Pool([compile_on_host(members[i].spec, widths=frame.parents) for i in used], frame)
     once = {i: _once(members[i], protocol, seed) for i in used}
-    plans = [_plan(members[i], once[i], protocol, seed, *names(r, t)) for i, r, t in places]
-    keys = keys_of(("units", members[i].spec.content_hash, seed, *names(r, t)) for i, r, t in places)
+    plans = [_plan(members[i], once[i], protocol, seed, *key_parts(r, t)) for i, r, t in places]
+    keys = keys_of(("units", members[i].spec.content_hash, seed, *key_parts(r, t)) for i, r, t in places)
     which = [used.index(i) for i, _, _ in places]
     drawn = pool.draw(which, keys, protocol.n, [plan.edits for plan in plans], jobs=jobs)
     return [
@@ -164,13 +164,13 @@ def _tables(
             plan,
             values,
             protocol,
-            rng_of("stressors", members[i].spec.content_hash, seed, *names(r, t)),
+            rng_of("stressors", members[i].spec.content_hash, seed, *key_parts(r, t)),
         )
         for (i, r, t), plan, values in zip(places, plans, drawn, strict=True)
     ]
 
 
-def names(replicate: int, attempt: int) -> tuple[int, ...]:
+def key_parts(replicate: int, attempt: int) -> tuple[int, ...]:
     """What tells the draws of a replicate from others."""
     return (replicate, attempt) if attempt else (replicate,)
 

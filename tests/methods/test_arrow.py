@@ -168,12 +168,6 @@ def test_interventions_are_not_taken(checkpoint):
     assert outcome.status is Status.unsupported and "obs" in outcome.reason
 
 
-def test_a_missing_checkpoint_is_unsupported_with_the_command(tmp_path, monkeypatch):
-    monkeypatch.setenv("ARENA_CHECKPOINTS", str(tmp_path))
-    outcome = fit(Arrow(), table(40, 5), KEY)
-    assert outcome.status is Status.unsupported and "arena checkpoint fetch arrowfm-base" in outcome.reason
-
-
 def test_a_wrong_name_among_the_weights_is_named(checkpoint):
     rename(checkpoint, "edge_head.2.bias", "edge_head.3.bias")
     outcome = fit(Arrow(), table(40, 5), KEY)

@@ -170,12 +170,6 @@ def test_columns_in_another_order(checkpoint):
     np.testing.assert_allclose(direct.scores[np.ix_(order, order)], permuted.scores, atol=1e-5)
 
 
-def test_a_missing_checkpoint_is_unsupported_with_the_command(tmp_path, monkeypatch):
-    monkeypatch.setenv("ARENA_CHECKPOINTS", str(tmp_path))
-    outcome = fit(AVICI(), table(60, 5), KEY)
-    assert outcome.status is Status.unsupported and "arena checkpoint fetch avici-scm-v0" in outcome.reason
-
-
 def test_a_wrong_name_among_the_weights_is_named(tmp_path, monkeypatch):
     params = parameters()
     params["BaseModel/linear_99"] = params.pop("BaseModel/linear_3")

@@ -204,13 +204,6 @@ def test_too_few_rows_are_refused(checkpoint):
     assert "at least 500 rows" in outcome.reason and "found 499" in outcome.reason
 
 
-def test_missing_checkpoint_is_unsupported_with_the_command(tmp_path, monkeypatch):
-    monkeypatch.setenv("ARENA_CHECKPOINTS", str(tmp_path))
-    outcome = fit(METHOD, table(4), KEY)
-    assert outcome.status is Status.unsupported
-    assert "run: arena checkpoint fetch causcale-synthetic" in outcome.reason
-
-
 def test_a_wrong_name_is_one_clear_error(checkpoint):
     rename(checkpoint, "encoder.embed_data.bias", "encoder.embed_date.bias")
     outcome = fit(METHOD, table(4), KEY)

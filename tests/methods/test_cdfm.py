@@ -105,12 +105,6 @@ def test_without_a_calibration_the_threshold_must_be_set(checkpoint):
         CDFM(threshold=2)
 
 
-def test_a_missing_checkpoint_is_unsupported_with_the_command(tmp_path, monkeypatch):
-    monkeypatch.setenv("ARENA_CHECKPOINTS", str(tmp_path))
-    outcome = fit(CDFM(), table(40, 5), KEY)
-    assert outcome.status is Status.unsupported and "arena checkpoint fetch cdfm" in outcome.reason
-
-
 def test_a_wrong_name_among_the_weights_is_named(checkpoint):
     """The package itself would warn and go on with random weights."""
     rename(checkpoint, "inference.final_bias", "inference.bias")

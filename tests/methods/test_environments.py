@@ -8,15 +8,14 @@ import random
 import signal
 import subprocess
 import sys
-import time
 import zipfile
 from pathlib import Path
 
 import jax
 import numpy as np
-import psutil
 import pytest
 import safetensors
+from processes import alive, within
 from typer.testing import CliRunner
 
 from arena.cli import app
@@ -186,7 +185,7 @@ SLOW = (
 def test_children_that_a_script_leaves_are_ended(tiny, script, tmp_path):
     path = tmp_path / "pids"
     call(tiny, script(SLOW.format(path=str(path), then="return {}, {}")), {}, {}, seed=0)
-    assert _within(5, lambda: not any(map(_alive, _pids(path))))
+    assert within(5, lambda: not any(map(alive, _pids(path))))
 
 
 def test_a_time_limit_ends_what_runs_there(tiny, script, tmp_path):
@@ -195,7 +194,7 @@ def test_a_time_limit_ends_what_runs_there(tiny, script, tmp_path):
     with Worker() as worker:
         outcome = worker.fit(method, Dataset(("a", "b"), np.eye(5)[:, :2]), seed=0, timeout=3.0)
     assert outcome.status is Status.timed_out
-    assert _within(5, lambda: not any(map(_alive, _pids(path))))
+    assert within(5, lambda: not any(map(alive, _pids(path))))
 
 
 def test_it_ends_with_the_process_that_asked(tiny, script, tmp_path):
@@ -208,9 +207,9 @@ def test_it_ends_with_the_process_that_asked(tiny, script, tmp_path):
     )
     variables = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     with subprocess.Popen([sys.executable, str(asking)], env=variables) as parent:
-        assert _within(30, path.exists)
+        assert within(30, path.exists)
         parent.send_signal(signal.SIGKILL)
-    assert _within(10, lambda: not any(map(_alive, _pids(path))))
+    assert within(10, lambda: not any(map(alive, _pids(path))))
 
 
 def test_an_environment_without_a_stamp_is_made_anew(tiny):
@@ -341,19 +340,3 @@ def test_the_hash_is_of_all_that_decides(tiny):
 
 def _pids(path: Path) -> list[int]:
     return list(map(int, path.read_text().split()))
-
-
-def _within(seconds: float, condition) -> bool:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if condition():
-            return True
-        time.sleep(0.05)
-    return False
-
-
-def _alive(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False

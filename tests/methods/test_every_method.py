@@ -132,6 +132,15 @@ def test_the_intervention_mask_changes_the_answer(name, pushed_pair):
         assert without.native is not None and not np.array_equal(without.native, found.native)
 
 
+@pytest.mark.parametrize("name", sorted(UNTRAINED))
+def test_a_missing_checkpoint_is_unsupported_with_the_command(name, small, tmp_path, monkeypatch):
+    ready(name)
+    monkeypatch.setenv("ARENA_CHECKPOINTS", str(tmp_path))
+    outcome, published = fit(get(name), Dataset(small.names, small.values), KEY), CAN[name].checkpoint
+    assert outcome.status is Status.unsupported and published is not None
+    assert outcome.reason.endswith(f"run: arena checkpoint fetch {published.name} --yes")
+
+
 @pytest.mark.parametrize("name", names())
 def test_same_key_same_answer(name, small):
     first, second = estimate(name, small), estimate(name, small)

@@ -300,13 +300,6 @@ def test_rows_are_sampled_down_and_few_refused(checkpoint, monkeypatch):
     assert outcome.status is Status.unsupported and "at least 3 rows, found 2" in outcome.reason
 
 
-def test_missing_checkpoint_is_unsupported_with_the_command(tmp_path, monkeypatch):
-    monkeypatch.setenv("ARENA_CHECKPOINTS", str(tmp_path))
-    outcome = fit(METHOD, table(4), KEY)
-    assert outcome.status is Status.unsupported
-    assert "run: arena checkpoint fetch foundcause" in outcome.reason
-
-
 def test_a_wrong_name_is_one_clear_error(checkpoint):
     rename(checkpoint, "skel_fn.bias", "skel_fn.offset")
     outcome = fit(METHOD, table(4), KEY)

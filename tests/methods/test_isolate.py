@@ -10,6 +10,7 @@ import jax
 import numpy as np
 import psutil
 import pytest
+from processes import alive, within
 
 from methods.base import Status
 from methods.fit import fit
@@ -179,10 +180,10 @@ def leaving(how, path, then):
 def test_processes_that_a_fit_leaves_are_ended_before_the_next(how, worker, network, tmp_path):
     path = tmp_path / "pid"
     assert run(worker, leaving(how, str(path), "return"), network).status is Status.completed
-    assert _within(5, lambda: not _alive(int(path.read_text())))
+    assert within(5, lambda: not alive(int(path.read_text())))
     assert run(worker, empty(), network).status is Status.completed
     assert run(worker, leaving(how, str(path), "hang"), network, timeout=3.0).status is Status.timed_out
-    assert _within(5, lambda: not _alive(int(path.read_text())))
+    assert within(5, lambda: not alive(int(path.read_text())))
 
 
 @pytest.mark.parametrize("how", ["child", "session", "fork"])
@@ -191,7 +192,7 @@ def test_a_killed_worker_is_noticed_though_its_children_hold_the_pipe(how, worke
     outcome = run(worker, leaving(how, str(path), "die"), network, timeout=60.0)
     assert outcome.status is Status.failed and outcome.reason == "the worker died: killed by SIGKILL"
     assert time.perf_counter() - start < 15
-    assert _within(5, lambda: not _alive(int(path.read_text())))
+    assert within(5, lambda: not alive(int(path.read_text())))
     assert run(worker, empty(), network).status is Status.completed
 
 
@@ -252,7 +253,7 @@ def test_one_thread_and_no_accelerator(worker, network):
 def test_a_worker_that_died_between_fits_is_replaced(worker, network):
     first = int(run(worker, process_id(), network).reason.split()[-1])
     os.kill(first, signal.SIGKILL)
-    assert _within(10, lambda: not worker.running)
+    assert within(10, lambda: not worker.running)
     second = int(run(worker, process_id(), network).reason.split()[-1])
     assert first != second
 
@@ -321,23 +322,7 @@ def test_killing_the_parent_ends_the_busy_child(tmp_path):
     script.write_text(ORPHAN.format(path=str(path)))
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     with subprocess.Popen([sys.executable, str(script)], env=environment) as parent:
-        assert _within(60, path.exists), "the fit did not start"
+        assert within(60, path.exists), "the fit did not start"
         parent.send_signal(signal.SIGKILL)
     pids = [int(pid) for pid in path.read_text().split()]
-    assert _within(10, lambda: not any(map(_alive, pids)))
-
-
-def _within(seconds: float, condition) -> bool:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if condition():
-            return True
-        time.sleep(0.05)
-    return False
-
-
-def _alive(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
+    assert within(10, lambda: not any(map(alive, pids)))

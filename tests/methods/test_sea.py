@@ -218,13 +218,6 @@ def test_too_few_rows_and_interventions_are_refused(checkpoint):
     assert outcome.status is Status.unsupported and "sea takes obs tables" in outcome.reason
 
 
-def test_missing_checkpoint_is_unsupported_with_the_command(tmp_path, monkeypatch):
-    monkeypatch.setenv("ARENA_CHECKPOINTS", str(tmp_path))
-    outcome = fit(METHOD, table(4), KEY)
-    assert outcome.status is Status.unsupported
-    assert "run: arena checkpoint fetch sea-fci-synthetic" in outcome.reason
-
-
 def test_a_wrong_name_is_one_clear_error(checkpoint):
     rename(checkpoint, "encoder.layers.1.pad", "encoder.layers.1.padding")
     outcome = fit(METHOD, table(4), KEY)

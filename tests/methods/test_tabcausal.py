@@ -150,12 +150,6 @@ def test_the_threshold_is_a_setting(checkpoint):
         TabCausal(threshold=0)
 
 
-def test_a_missing_checkpoint_is_unsupported_with_the_command(tmp_path, monkeypatch):
-    monkeypatch.setenv("ARENA_CHECKPOINTS", str(tmp_path))
-    outcome = fit(TabCausal(), table(40, 5), KEY)
-    assert outcome.status is Status.unsupported and "arena checkpoint fetch tabcausal-base" in outcome.reason
-
-
 def test_a_wrong_name_among_the_weights_is_named(checkpoint):
     rename(checkpoint, "feature_encoder.blocks.1.ln_k.bias", "feature_encoder.blocks.1.ln_key.bias")
     outcome = fit(TabCausal(), table(40, 5), KEY)

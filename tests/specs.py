@@ -1,5 +1,7 @@
 """Specs that several tests use, and closed forms for linear-Gaussian SCMs."""
 
+import copy
+
 import jax
 import numpy as np
 
@@ -62,3 +64,44 @@ def descendants(adjacency: np.ndarray, targets) -> set[int]:
         if not more:
             return reached
         reached |= more
+
+
+GOOD = {
+    "schema_version": 1,
+    "name": "small",
+    "nodes": [
+        {"name": "load", "root": {"family": "gaussian", "mean": 0.0, "scale": 1.5}, "unit": "kg", "range": [-9, 9]},
+        {"name": "alarm", "kind": "binary", "root": {"family": "bernoulli", "probability": 0.4}},
+        {
+            "name": "speed",
+            "parents": ["load", "alarm"],
+            "mechanism": {"family": "linear_additive", "weight": [1.0, -0.5], "bias": 0.1},
+            "noise": {"family": "laplace", "scale": 0.2},
+        },
+        {
+            "name": "heat",
+            "parents": ["speed"],
+            "mechanism": {"family": "formula", "expression": "k * speed**2", "constants": {"k": 0.5}},
+        },
+        {
+            "name": "wear",
+            "parents": ["heat", "load"],
+            "mechanism": {"family": "rff_gp", "n_features": 64, "length_scale": 1.0, "output_scale": 1.0, "seed": 7},
+            "noise": {"family": "heteroskedastic", "base": 0.1, "slope": 0.1},
+        },
+    ],
+    "edges": [
+        {"source": "load", "target": "speed", "reason": "a heavier load is moved faster", "sign": "+"},
+        {"source": "alarm", "target": "speed", "sign": "-"},
+        {"source": "speed", "target": "heat"},
+        {"source": "heat", "target": "wear"},
+        {"source": "load", "target": "wear"},
+    ],
+    "factors": {"d": 5, "mechanisms": ["formula", "linear_additive"]},
+}
+
+
+def edited(edit):
+    data = copy.deepcopy(GOOD)
+    edit({node["name"]: node for node in data["nodes"]}, data)
+    return data

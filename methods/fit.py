@@ -65,7 +65,7 @@ def fit(method: Method, dataset: Dataset, key: jax.Array, *, on_begin: Callable[
     ready = preflight(dataset, distinct_columns=can.distinct_columns, raw=can.raw, oracle_edges=can.oracle_edges)
     seconds = {"load": time.perf_counter() - start}
     if ready.dataset is None:
-        return Outcome(Status.unsupported, _too_few(ready), seconds=seconds)
+        return Outcome(Status.unsupported, too_few(ready), seconds=seconds)
 
     on_begin()
     start = time.perf_counter()
@@ -89,7 +89,7 @@ def fit(method: Method, dataset: Dataset, key: jax.Array, *, on_begin: Callable[
         estimate = checked(answer, ready.dataset.names, method.capabilities.output)
     except ValueError as error:
         return Outcome(Status.invalid, str(error), seconds=seconds)
-    return Outcome(Status.completed, estimate=_restored(estimate, ready), seconds=seconds)
+    return Outcome(Status.completed, estimate=restored(estimate, ready), seconds=seconds)
 
 
 def refusal(method: Method, dataset: Dataset) -> str:
@@ -102,7 +102,7 @@ def refusal(method: Method, dataset: Dataset) -> str:
     return missing(can)
 
 
-def _too_few(ready: Preflight) -> str:
+def too_few(ready: Preflight) -> str:
     constant = ", ".join(ready.report["constant"]) or "none"
     found = f"{len(ready.columns)} of {ready.d} columns can be used (constant: {constant})"
     return f"{found}; at least 2 are needed"
@@ -206,7 +206,7 @@ def _scores(value: Any, names: tuple[str, ...]) -> np.ndarray:
     return scores
 
 
-def _restored(estimate: Estimate, ready: Preflight) -> Estimate:
+def restored(estimate: Estimate, ready: Preflight) -> Estimate:
     return Estimate(
         adjacency=ready.restore(estimate.adjacency),
         scores=None if estimate.scores is None else ready.restore(estimate.scores),

@@ -25,7 +25,7 @@ $(VENV)/pyvenv.cfg:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/demo.stamp: pyproject.toml scripts/constraints.txt | $(VENV)/pyvenv.cfg
-	$(INSTALL) '.[classical]'
+	$(INSTALL) '.[classical,report]'
 	touch $@
 
 $(VENV)/test.stamp: pyproject.toml scripts/constraints.txt | $(VENV)/pyvenv.cfg

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal, NoReturn
 
 import typer
 
+from arena.analyze_cli import analyze
 from arena.setup_cli import checkpoints, environments
 
 app = typer.Typer(
@@ -27,6 +28,7 @@ app = typer.Typer(
 
 app.add_typer(environments)
 app.add_typer(checkpoints)
+app.command()(analyze)
 
 EXIT_ERROR, EXIT_BAD_RESULT, EXIT_INTERRUPTED = 1, 3, 130
 DEMO_METHODS = "random_regress,pc,gies,lingam"
@@ -99,9 +101,16 @@ def run(
     replicates: Replicates = None,
     seed: Seed = 0,
     timeout: Annotated[float, typer.Option(min=0.001, help="Seconds that one fit may take.")] = 3600.0,
+    budget: Annotated[str | None, typer.Option(help="The same by method, as in pc=600,cdis=7200.")] = None,
     memory: Annotated[float, typer.Option(min=0.25, help="GiB that one worker may use.")] = 4.0,
     jobs: Jobs = 1,
+    batch: Annotated[int, typer.Option(min=1, help="Tables that a batched method gets at once.")] = 16,
     retry: Annotated[bool, typer.Option("--retry", help="Also do again what did not complete.")] = False,
+    reduced: Annotated[
+        bool, typer.Option("--reduced", help="Fit again what ran out of time or memory, in reduced configurations.")
+    ] = False,
+    executor: Annotated[str, typer.Option(help="local, or ray.")] = "local",
+    address: Annotated[str | None, typer.Option(help="Of a Ray cluster; a new one on this machine if omitted.")] = None,
     floors: Annotated[bool, typer.Option(help="Also run what shows the score of artefacts alone.")] = True,
 ) -> None:
     """Run methods in isolated workers and keep every result; print the leaderboard, with the floors below it."""
@@ -109,6 +118,7 @@ def run(
 
     from arena.errors import RunError, SourceError
     from arena.selection import Selection
+    from eval.options import parse_budgets
 
     if (source is None) == (suite is None):
         raise SourceError("say what to run on: a source, or --suite NAME, and not both")
@@ -117,18 +127,23 @@ def run(
     select = Selection(_split(families), max_d, limit, replicates, seed)
     what = str(source or suite)
     result = _execute([what], methods, out, select=select, splits=_split(split) or [], timeout=timeout,
-             memory=int(memory * 2**30), jobs=jobs, retry=retry, floors=floors)  # fmt: skip
+             budgets=parse_budgets(budget), memory=int(memory * 2**30), jobs=jobs, batch=batch, retry=retry,
+             reduced=reduced, executor=executor, address=address, floors=floors)  # fmt: skip
     _print_board(result)
-    if source == "real":
+    if what == "real":
         from arena.sources import absent
 
-        for name, reason in absent(source).items():
+        for name, reason in absent(what).items():
             _say(f"absent {name}: {reason}", "yellow")
     _say(f"Results: {out}   Page: arena report {out}")
     rows = result.rows()
     status = rows.loc[(rows["control"] == 0) | (rows["control"].min() == 1), "status"]
     if not retry and status.isin(["failed", "timed_out", "invalid"]).any():
         _say("Some fits did not complete; the same command with --retry does those again", "yellow")
+    if reduced:
+        _say(f"Fits in reduced configurations: {int((rows['reduced'] == 1).sum())}")
+    elif lost := _reducible(result):
+        _say(f"Fits that ran out of time or memory: {lost}; the same command with --reduced does those again", "yellow")
     if not (status == "completed").any():
         raise typer.Exit(EXIT_BAD_RESULT)
 
@@ -136,11 +151,15 @@ def run(
 @app.command()
 def report(
     run: Annotated[Path, typer.Argument(help="Run directory.")],
-    format: Annotated[str, typer.Option(help="What is printed: table, csv, md or json.")] = "table",
+    format: Annotated[str, typer.Option(help="What is printed: table, csv, md, latex or json.")] = "table",
     out: Annotated[Path | None, typer.Option(help="Folder of the HTML page; the run directory if omitted.")] = None,
+    published: Annotated[
+        bool, typer.Option("--published", help="Show the paper's numbers beside the measured.")
+    ] = False,
+    figures: Annotated[bool, typer.Option(help="Make the analyses and draw them on the page.")] = True,
 ) -> None:
     """Print a run's leaderboard and write it as one HTML page that works offline."""
-    _report(run, format, out)
+    _report(run, format, out, published, figures)
 
 
 @app.command()
@@ -254,12 +273,21 @@ def _interruptible() -> Iterator[Callable[[], None]]:
         signal.signal(signal.SIGINT, before)
 
 
-def _execute(sources: list[str], methods: str, out: Path, floors: bool = True, **options: Any) -> Any:
+def _execute(
+    sources: list[str],
+    methods: str,
+    out: Path,
+    timeout: float,
+    budgets: Any = None,
+    floors: bool = True,
+    **options: Any,
+) -> Any:
     from eval.launch import run as launch
     from methods import registry
 
     chosen = _split(methods) or []
     chosen += [name for name in registry.floors() if floors and chosen and name not in chosen]
+    limits = {**dict.fromkeys(chosen, timeout), **budgets} if budgets else timeout
     with _interruptible() as check, _progress("scenarios", check) as made, _progress("fits", check) as fitted:
 
         def after_fit(event: Any) -> None:
@@ -267,39 +295,53 @@ def _execute(sources: list[str], methods: str, out: Path, floors: bool = True, *
             fitted(event.done, event.total, f"{row['method']} {row['status']} {row['scenario']}" if row else "")
 
         return launch(
-            sources, chosen, out=out, command=sys.argv, progress=after_fit,
+            sources, chosen, out=out, timeout=limits, command=sys.argv, progress=after_fit,
             on_generate=lambda event: made(event.done, event.total, event.id), **options,
         )  # fmt: skip
 
 
-def _print_board(result: Any) -> None:
-    from eval.report import render_table
+def _reducible(result: Any) -> int:
+    """How many fits of a run could be done again in a reduced configuration."""
+    from eval.plan import out_of_budget
 
-    console = _console()
-    console.print(render_table(result.leaderboard(), result.failures(), width=console.width))
+    rows = result.rows()
+    can = {label for label, about in result.provenance()["starts"][-1]["methods"].items() if about["reduced"]}
+    rows = rows[rows["method"].isin(can) & (rows["reduced"] == 0)]
+    return sum(map(out_of_budget, rows[["status", "reason"]].to_dict("records")))
 
 
-def _report(run: Path, format: str, out: Path | None) -> None:
+def _print_board(result: Any, published: bool = False) -> None:
+    from eval.report import beside, render_table
+
+    console, board = _console(), result.leaderboard()
+    board = beside(board) if published else board
+    console.print(render_table(board, result.failures(), width=console.width))
+
+
+def _report(run: Path, format: str, out: Path | None, published: bool = False, figures: bool = True) -> None:
     from arena.errors import RunError
     from eval import report as reports
     from eval.run import Run
 
-    if format not in ("table", "csv", "md", "json"):
-        raise RunError(f"unknown format '{format}'; formats are table, csv, md, json")
+    if format not in reports.FORMATS:
+        raise RunError(f"unknown format '{format}'; formats are {', '.join(reports.FORMATS)}")
     result, folder = Run.open(run), out or run
     folder.mkdir(parents=True, exist_ok=True)
-    page = reports.write_html(result, folder / "report.html")
+    page = reports.write_html(result, folder / "report.html", figures=figures, published=published)
     if format == "table":
-        _print_board(result)
+        _print_board(result, published)
     else:
-        board = result.leaderboard()
+        board = reports.beside(result.leaderboard()) if published else result.leaderboard()
         text = {
             "csv": lambda: reports.to_csv(board),
             "md": lambda: reports.to_md(board),
+            "latex": lambda: reports.to_latex(board),
             "json": lambda: reports.to_json(board, result.failures()),
         }[format]()
         print(text, end="" if text.endswith("\n") else "\n")
     _say(f"Report: {page}")
+    if figures and not reports.figures_available():
+        _say(f"The page has no figures; run: {reports.INSTALL}", "yellow")
 
 
 def _split(names: str | None) -> list[str] | None:

@@ -19,13 +19,18 @@ def topological_order(adjacency: np.ndarray) -> list[int]:
 
 def depth(adjacency: np.ndarray) -> int:
     """Edges on the longest directed path of a DAG `[d, d]`."""
+    return int(levels(adjacency).max(initial=0))
+
+
+def levels(adjacency: np.ndarray) -> np.ndarray:
+    """`[d]`, for each node of a DAG `[d, d]` the edges on the longest directed path that ends in it."""
     level = np.zeros(len(adjacency), int)
     for _ in range(len(adjacency)):
         deeper = np.where(adjacency > 0, level[:, None] + 1, 0).max(axis=0, initial=0)
         if (deeper == level).all():
             break
         level = deeper
-    return int(level.max(initial=0))
+    return level
 
 
 def find_cycle(adjacency: np.ndarray) -> list[int] | None:

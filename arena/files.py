@@ -156,6 +156,11 @@ class StoredScenario(Scenario):
             info={"replicate": replicate},
         )
 
+    def shape(self, split: Split, replicate: int) -> tuple[int, int]:
+        """Rows and variables of a table as recorded; reads none."""
+        check_exists(self, split, replicate)
+        return self.manifest["rows"][replicate][split], len(self.names)
+
     def content_hash(self, split: Split, replicate: int) -> str:
         """SHA-256 over the recorded hashes of graph, table and mask; reads no table."""
         check_exists(self, split, replicate)

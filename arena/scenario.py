@@ -37,3 +37,11 @@ class Scenario(abc.ABC):
     @abc.abstractmethod
     def content_hash(self, split: Split, replicate: int) -> str:
         """A hash that changes when the table or the graph does; cheap, from the manifest where there is one."""
+
+    def shape(self, split: Split, replicate: int) -> tuple[int, int]:
+        """Rows and variables of a table; without reading it where that is known."""
+        return self.load(split, replicate).values.shape
+
+    def spec_json(self) -> str | None:
+        """JSON text of the SCM that the tables are from; None where there is none, as for public tables."""
+        return None

@@ -13,6 +13,7 @@ import gzip
 import hashlib
 import io
 import json
+import math
 import os
 import zlib
 from collections.abc import Sequence
@@ -106,12 +107,13 @@ def table_files(path: str | os.PathLike[str]) -> dict[str, Path]:
     return {role: file for role, file in found.items() if file is not None}
 
 
-def read_table(path: str | os.PathLike[str], *, allow_constant: bool = False) -> Dataset:
+def read_table(path: str | os.PathLike[str], *, allow_constant: bool = False, fill: bool = False) -> Dataset:
     """Reads a table folder (see the module).
 
     Args:
         path: The folder.
         allow_constant: Accept columns that hold one value only.
+        fill: Give missing cells the mean of their column over the rows without intervention where it is known.
 
     Returns:
         All rows: `values` `[n, d]` float64 in the units and column order of the data file, the mask and graph
@@ -127,10 +129,12 @@ def read_table(path: str | os.PathLike[str], *, allow_constant: bool = False) ->
         raise DataError(f"{folder}: no such folder; expected one with data.csv and graph.csv")
     meta = _read_meta(folder / "meta.json")
     data, graph = _require(folder, "data", meta), _require(folder, "graph", meta)
-    names, values = _read_numbers(data)
+    names, values = _read_numbers(data, gaps=fill)
     adjacency = _align_graph(*parse_graph(_text(graph), str(graph)), names, graph, data)
     targets = _find(folder, "targets", meta)
     mask = None if targets is None else _read_targets(targets, names, len(values), data)
+    if fill:
+        values = _filled(names, values, mask, data)
     if not (allow_constant or meta.get("allow_constant") is True):
         _refuse_constant(names, values, data)
     return Dataset(names, values, intervention_mask=mask, adjacency=adjacency, name=folder.resolve().name)
@@ -236,8 +240,8 @@ def _text(path: Path) -> str:
         raise DataError(f"{path}: cannot be read; {error}") from error
 
 
-def _read_numbers(path: Path) -> tuple[tuple[str, ...], np.ndarray]:
-    """Header and float64 cells `[n, d]` of a CSV, with every cell present and correctly rounded."""
+def _read_numbers(path: Path, *, gaps: bool = False) -> tuple[tuple[str, ...], np.ndarray]:
+    """Header and float64 cells `[n, d]` of a CSV, correctly rounded; all are present, or nan where `gaps` may be."""
     text = _text(path)
     names = tuple(next(csv.reader(io.StringIO(text, newline="")), []))
     if not names:
@@ -258,14 +262,28 @@ def _read_numbers(path: Path) -> tuple[tuple[str, ...], np.ndarray]:
     if not table.num_rows:
         raise DataError(f"{path}: has a header but no rows")
     values = np.stack([column.to_numpy() for column in table.columns], axis=1)
-    gaps = np.argwhere(np.isnan(values))
-    if len(gaps):
-        row, col = gaps[0]
+    missing = np.argwhere(np.isnan(values))
+    if len(missing) and not gaps:
+        row, col = missing[0]
         raise DataError(
-            f"{path}: {len(gaps)} of {values.size} cells are missing, the first in column '{names[col]}', "
+            f"{path}: {len(missing)} of {values.size} cells are missing, the first in column '{names[col]}', "
             f"line {row + 2}; fill them, or drop those rows or columns"
         )
     return names, values
+
+
+def _filled(names: tuple[str, ...], values: np.ndarray, mask: np.ndarray | None, path: Path) -> np.ndarray:
+    """The cells with each missing one as the mean of its column over the rows without intervention."""
+    calm = np.ones(len(values), bool) if mask is None else ~mask.any(axis=1)
+    values = values.copy()
+    for j, name in enumerate(names):
+        known = values[calm, j][~np.isnan(values[calm, j])]
+        absent = np.isnan(values[:, j])
+        if absent.any() and not len(known):
+            raise DataError(f"{path}: column '{name}' has no value in any row without intervention to fill it from")
+        if absent.any():
+            values[absent, j] = math.fsum(known) / len(known)  # exactly rounded, whatever the machine
+    return values
 
 
 def _explain(path: Path, text: str, names: tuple[str, ...], cause: Exception) -> DataError:

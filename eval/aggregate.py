@@ -33,7 +33,7 @@ VALUES = (
     *("f1", "f1_sd", "precision", "recall", "shd", "shd_sd", "nshd", "reachability_distance", "sid"),
     *("auroc", "ap", "cpdag_shd", "seconds"),
 )
-TALLIES = ("n", "missing", "sid_missing", "auroc_missing")
+TALLIES = ("n", "missing", "reduced", "sid_missing", "auroc_missing")
 ALL, AVERAGE = "all", "avg"
 
 
@@ -47,7 +47,8 @@ def leaderboard(rows: "pd.DataFrame", by: Sequence[str] = ("family",)) -> "pd.Da
     Returns:
         Columns: those of `by`, `split`, `method`; `control` (a floor, no competitor); `complete` (a score for every
         table of the group that any method has a row for: only such lines can be compared); `n` (scenarios with a
-        completed replicate), `missing` (replicates not completed), `sid_missing` (completed, but cyclic),
+        completed replicate), `missing` (replicates not completed), `reduced` (completed, but fitted with the method's
+        reduced configuration), `sid_missing` (completed, but cyclic),
         `auroc_missing` (completed without an AUROC, of a method that gives edge scores elsewhere); `f1`, `f1_sd`,
         `precision`, `recall`, `shd`, `shd_sd`, `nshd`, `reachability_distance`, `sid`, `auroc`, `ap`, `cpdag_shd`,
         `seconds` (of a fit, loading apart).
@@ -87,10 +88,11 @@ def _tallies(table: Any, cell: list[str]) -> Any:
         n=table["scenario"].where(done),
         scored=done,
         missing=~done,
+        reduced=done & (table["reduced"] == 1),
         sid_missing=done & table["sid"].isna(),
         auroc_missing=done & unranked & scoring,
     )
-    how = {"n": "nunique", **dict.fromkeys(("scored", "missing", "sid_missing", "auroc_missing"), "sum")}
+    how = {"n": "nunique", **dict.fromkeys(("scored", *TALLIES[1:]), "sum")}
     return counted.groupby(cell).agg(how).astype(int)
 
 

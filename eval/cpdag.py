@@ -49,10 +49,12 @@ def _meek(open_edges: np.ndarray, directed: np.ndarray, undirected: np.ndarray, 
     first = product(directed.T, apart)  # k -> i, k and j apart
     second = product(directed, directed)  # i -> k -> j
     oriented = open_edges & (first | second)
-    for i, j in np.argwhere(open_edges & ~oriented):
-        between = undirected[i] & directed[:, j]  # i - k -> j
-        third = apart[np.ix_(between, between)].any()
+    i, j = np.nonzero(open_edges & ~oriented)
+    if len(i):  # one row an edge
+        into = directed[:, j].T
+        between = undirected[i] & into  # i - k -> j, twice, by nodes that are apart
+        third = (product(between, apart) & between).any(axis=1)
         # i - k -> l -> j, k and j apart
-        fourth = directed[np.ix_(undirected[i] & apart[:, j], directed[:, j])].any()
-        oriented[i, j] = third or fourth
+        fourth = (product(undirected[i] & apart[:, j].T, directed) & into).any(axis=1)
+        oriented[i, j] = third | fourth
     return oriented

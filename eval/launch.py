@@ -12,7 +12,7 @@ from arena.errors import ArenaError, SourceError
 from arena.scenario import Scenario
 from arena.selection import Selection
 from eval import runner
-from eval.options import check_limits, check_splits
+from eval.options import budgets, check_executor, check_limits, check_splits
 from eval.run import Run
 
 
@@ -34,7 +34,7 @@ def run(
         out: The run directory; the same call again goes on where it stopped.
         select: Which part of the source.
         on_generate: Told of each scenario of a suite when it is written.
-        options: The other arguments of `eval.runner.run`: splits, timeout, memory, jobs, retry, progress ...
+        options: The other arguments of `eval.runner.run`: splits, timeout, memory, jobs, retry, executor ...
 
     Raises:
         SourceError: If a source is unknown or its data cannot be had.
@@ -43,7 +43,9 @@ def run(
     """
     select, chosen = select or Selection(), runner.resolve(methods)
     check_splits(options.get("splits", SPLITS))  # all this before tables are made for nothing
-    check_limits(**{name: options[name] for name in ("jobs", "timeout", "memory") if name in options})
+    check_limits(**{name: options[name] for name in ("jobs", "timeout", "memory", "batch") if name in options})
+    budgets(options.get("timeout"), chosen)
+    check_executor(options.get("executor", "local"), options.get("address"))
     several = [source] if isinstance(source, str | os.PathLike) else list(source)
     found = [s for one in several for s in scenarios(one, Path(out) / "data", select, on_generate)]
     return runner.run(found, chosen, out=Path(out), replicates=select.replicates, seed=select.seed, **options)

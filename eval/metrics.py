@@ -1,19 +1,22 @@
-"""Graph metrics (paper B.2): one graph at a time in JAX, vmapped and jitted over a batch by `score`.
+"""Graph metrics (paper B.2) of finished answers, one or many at a time, on the host; `eval.jax_metrics` has the same
+as JAX functions.
 
-`A[i, j] == 1` is i -> j; any non-zero entry counts as an edge and the diagonal never counts. Predictions may
-be cyclic. The conventions were worked out from the published tables: SHD counts unordered pairs, nSHD divides
-by d(d-1), and what the paper prints as "SID" is `reachability_distance`; the exact SID is in `eval.sid`.
+`A[i, j] == 1` is i -> j; any non-zero entry counts as an edge and the diagonal never counts. Predictions may be cyclic.
+The conventions were worked out from the published tables: SHD counts unordered pairs, nSHD divides by d(d-1), and what
+the paper prints as "SID" is `reachability_distance`; the exact SID is in `eval.sid`.
 """
 
-from math import ceil, log2, prod
+import concurrent.futures
+import os
+from collections.abc import Sequence
+from math import prod
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Shaped
 
+from eval.bits import differing, reachability
 from eval.cpdag import essential_graph
+from eval.ranking import ranking_metrics
 
 COUNTS = ("tp", "fp", "fn", "reversed")
 METRICS = (
@@ -27,12 +30,16 @@ METRICS = (
     "average_precision",
     "cpdag_shd",
 )
+# Entries of the graphs that are worked on at once: what stays in a core's cache.
+_AT_ONCE = 1 << 19
 
 
 def score(
     truth: Any, prediction: Any, scores: Any = None, native: Any = None, targets: Any = None
 ) -> dict[str, np.ndarray]:
-    """Every metric of a batch of predictions, exactly (64-bit), as host arrays.
+    """Every metric of a batch of predictions, counts exactly and ratios in 64 bits, as host arrays.
+
+    A large batch is worked on by all cores.
 
     Args:
         truth: `[..., d, d]` adjacency of the true DAGs.
@@ -40,13 +47,13 @@ def score(
         scores: `[..., d, d]` edge scores, larger is more likely, or None.
         native: `[..., d, d]` predicted CPDAGs (both directions set: undirected), or None.
         targets: `[t, d]` bool, the intervention target sets behind the data, shared by the batch; `native` is
-        then
-            compared with the essential graph under these interventions.
+            then compared with the essential graph under these interventions.
 
     Returns:
         `COUNTS` (directed entries, and pairs predicted the wrong way round) and `METRICS`, each of the
-        leading shape. nan where a metric has no value: `auroc` and `average_precision` without scores or
-        without a true edge, `auroc` of a full truth, `cpdag_shd` without `native`.
+        leading shape. A ratio 0/0 is 0; a 2-cycle is two predicted edges but one differing pair. nan where a metric has
+        no value: `auroc` and `average_precision` without scores, with one that is nan or without a true edge, `auroc`
+        of a full truth, `cpdag_shd` without `native`.
 
     Raises:
         ValueError: If shapes disagree.
@@ -59,20 +66,17 @@ def score(
         if other is not None and np.shape(other) != shape:
             raise ValueError(f"{name} has shape {np.shape(other)}, truth {shape}; they must agree")
 
-    # In 64 bits every count is exact and every ratio good to the last digit, on any backend.
     flat = (prod(batch), *shape[-2:])
-    with jax.enable_x64(True):
-        true, guess = truth.reshape(flat) != 0, prediction.reshape(flat) != 0
-        out = dict(_graph_metrics(true, guess))
-        if scores is not None:
-            out |= _ranking_metrics(true, np.asarray(scores, np.float64).reshape(flat))
-    host = {name: np.asarray(value).reshape(batch) for name, value in out.items()}
-    missing = np.full(batch, np.nan)
-    host.setdefault("auroc", missing)
-    host.setdefault("average_precision", missing)
-    host["cpdag_shd"] = missing
+    true, guess = truth.reshape(flat), prediction.reshape(flat)
+    ranked = None if scores is None else _floating(scores).reshape(flat)
+    size = max(1, _AT_ONCE // max(1, shape[-1] ** 2))
+    parts = [slice(start, start + size) for start in range(0, flat[0], size)] or [slice(0, 0)]
+    one = lambda part: _score(true[part], guess[part], None if ranked is None else ranked[part])  # noqa: E731
+    found = _all(one, parts)
+    host = {name: np.concatenate([some[name] for some in found]).reshape(batch) for name in found[0]}
+    host["cpdag_shd"] = np.full(batch, np.nan)
     if native is not None:
-        pairs = zip(truth.reshape(flat), np.asarray(native).reshape(flat), strict=True)
+        pairs = zip(true, np.asarray(native).reshape(flat), strict=True)
         values = [cpdag_shd(graph, found, targets) for graph, found in pairs]
         host["cpdag_shd"] = np.asarray(values, np.float64).reshape(batch)
     return {name: host[name] for name in (*COUNTS, *METRICS)}
@@ -92,99 +96,47 @@ def cpdag_shd(truth: Any, native: Any, targets: Any = None) -> int:
     return int(np.triu(differs | differs.T).sum())
 
 
-def graph_metrics(truth: Bool[Array, "d d"], prediction: Bool[Array, "d d"]) -> dict[str, Array]:
-    """Counts, precision, recall, F1, SHD, nSHD and reachability distance of one pair of graphs.
+def _all(function: Any, parts: Sequence[slice]) -> list[dict[str, np.ndarray]]:
+    threads = min(os.cpu_count() or 1, len(parts))
+    if threads == 1:
+        return [function(part) for part in parts]
+    with concurrent.futures.ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(function, parts))
 
-    A 2-cycle is two predicted edges but one differing pair. A ratio 0/0 is 0.
 
-    Args:
-        truth: `[d, d]` true edges.
-        prediction: `[d, d]` predicted edges.
-    """
-    d = truth.shape[-1]
-    off = ~jnp.eye(d, dtype=bool)
-    truth, prediction = truth & off, prediction & off
-    tp = jnp.sum(truth & prediction)
-    fp = jnp.sum(~truth & prediction)
-    fn = jnp.sum(truth & ~prediction)
+def _score(truth: np.ndarray, prediction: np.ndarray, scores: np.ndarray | None) -> dict[str, np.ndarray]:
+    """`COUNTS` and `METRICS` but `cpdag_shd` of `[b, d, d]`."""
+    b, d, _ = truth.shape
+    off = ~np.eye(d, dtype=bool)
+    truth, prediction = (truth != 0) & off, (prediction != 0) & off
+    count = lambda entries: np.count_nonzero(entries.reshape(b, d * d), axis=1)  # noqa: E731
+    hit, backwards = truth & prediction, prediction.transpose(0, 2, 1)
+    tp, edges, guessed = count(hit), count(truth), count(prediction)
     differs = truth != prediction
-    shd = jnp.sum(jnp.triu(differs | differs.T))
-    unequal = reachability(truth) != reachability(prediction)
+    # A pair that differs in both entries is counted twice, once for each.
+    shd = count(differs) - count(differs & differs.transpose(0, 2, 1)) // 2
+    missing = np.full(b, np.nan)
+    ranks = {"auroc": missing, "average_precision": missing} if scores is None else ranking_metrics(truth, scores)
     return {
         "tp": tp,
-        "fp": fp,
-        "fn": fn,
-        "reversed": jnp.sum(truth & ~prediction & prediction.T),
-        "precision": _ratio(tp, tp + fp),
-        "recall": _ratio(tp, tp + fn),
-        "f1": _ratio(2 * tp, 2 * tp + fp + fn),
+        "fp": guessed - tp,
+        "fn": edges - tp,
+        "reversed": count(truth & ~prediction & backwards),
+        "precision": _ratio(tp, guessed),
+        "recall": _ratio(tp, edges),
+        "f1": _ratio(2 * tp, edges + guessed),
         "shd": shd,
-        "nshd": _ratio(shd, jnp.asarray(d * (d - 1))),
-        "reachability_distance": jnp.sum(unequal & off),
+        "nshd": _ratio(shd, np.full(b, d * (d - 1))),
+        "reachability_distance": differing(reachability(truth), reachability(prediction)),
+        **ranks,
     }
 
 
-def reachability(edges: Bool[Array, "d d"]) -> Bool[Array, "d d"]:
-    """Entry (i, j): whether a directed path leads from i to j != i. The diagonal means nothing.
-
-    Args:
-        edges: `[d, d]` adjacency, possibly cyclic.
-    """
-    d = edges.shape[-1]
-    reached = edges
-    # Paths of length <= 2^k after k squarings; sums of 0/1 products are zero or at least one in any
-    # precision.
-    for _ in range(ceil(log2(max(d - 1, 1)))):
-        step = reached.astype(jnp.float32)
-        reached = reached | (step @ step > 0.5)
-    return reached
+def _ratio(top: np.ndarray, bottom: np.ndarray) -> np.ndarray:
+    return np.where(bottom == 0, 0.0, top / np.maximum(bottom, 1))
 
 
-def ranking_metrics(truth: Bool[Array, "d d"], scores: Shaped[Array, "d d"]) -> dict[str, Array]:
-    """AUROC and average precision of edge scores against one graph, diagonal left out, ties as in
-    scikit-learn.
-
-    AUROC gives tied scores their average rank; average precision treats a group of ties as one threshold.
-    Both are nan if the truth has no edge or a score is nan, AUROC also if every entry is an edge.
-
-    Args:
-        truth: `[d, d]` true edges.
-        scores: `[d, d]` float scores, larger is more likely.
-    """
-    label, value = _off_diagonal(truth), _off_diagonal(scores)
-    order = jnp.argsort(value)
-    label, value = label[order], value[order]
-    positives = jnp.sum(label)
-    negatives = label.size - positives
-    below = jnp.searchsorted(value, value, side="left")
-    up_to = jnp.searchsorted(value, value, side="right")
-
-    rank = (below + up_to + 1) / 2
-    wins = jnp.sum(jnp.where(label, rank, 0.0)) - positives * (positives + 1) / 2
-    auroc = jnp.where((positives > 0) & (negatives > 0), wins / (positives * negatives), jnp.nan)
-
-    # Each true edge adds 1/P of recall at the threshold that equals its own score.
-    hits_below = jnp.cumsum(label) - label
-    hits = positives - hits_below[below]
-    precision = hits / (label.size - below)
-    ap = jnp.where(positives > 0, jnp.sum(jnp.where(label, precision, 0.0)) / positives, jnp.nan)
-
-    unranked = jnp.isnan(value).any()
-    return {
-        "auroc": jnp.where(unranked, jnp.nan, auroc),
-        "average_precision": jnp.where(unranked, jnp.nan, ap),
-    }
-
-
-def _off_diagonal(matrix: Shaped[Array, "d d"]) -> Shaped[Array, "pairs"]:
-    d = matrix.shape[-1]
-    # Dropping the last entry and folding into rows of d + 1 lines the diagonal up as the first column.
-    return matrix.reshape(-1)[:-1].reshape(d - 1, d + 1)[:, 1:].reshape(-1)
-
-
-def _ratio(top: Array, bottom: Array) -> Array:
-    return jnp.where(bottom == 0, 0.0, top / jnp.maximum(bottom, 1))
-
-
-_graph_metrics = jax.jit(jax.vmap(graph_metrics))
-_ranking_metrics = jax.jit(jax.vmap(ranking_metrics))
+def _floating(scores: Any) -> np.ndarray:
+    """Scores as floats; single precision stays, since only their order matters."""
+    scores = np.asarray(scores)
+    return scores if scores.dtype == np.float32 else scores.astype(np.float64, copy=False)

@@ -1,84 +1,41 @@
-"""Fits tasks in isolated worker processes, one thread to drive each, and yields them as they end."""
+"""The local executor: fits in isolated worker processes, one thread to drive each, and yields them as they end."""
 
+import collections
 import contextlib
 import dataclasses
 import queue
 import threading
 from collections.abc import Callable, Generator, Sequence
-from typing import Protocol, runtime_checkable
 
-import numpy as np
-
-from arena.dataset import Dataset
-from arena.errors import ArenaError
 from eval import provenance
+from eval.fitted import Fitted, Ready, prepare
 from eval.plan import Task
-from methods.base import Estimate, Method, Outcome, Status
-from methods.preflight import blind
-
-
-@runtime_checkable
-class FitWorker(Protocol):
-    """What the pool needs of `methods.isolate.Worker`."""
-
-    def fit(self, method: Method, dataset: Dataset, *, seed: int, timeout: float | None) -> Outcome: ...
-
-    def close(self) -> None: ...
-
-
-@dataclasses.dataclass(frozen=True)
-class Fitted:
-    """How one task ended.
-
-    Attributes:
-        task: The task.
-        status: How it ended.
-        reason: One line that says why, empty when completed.
-        detail: More of it, for example a traceback.
-        estimate: The answer, when completed.
-        seconds: `load` and `fit` wall time, where known.
-        n: Rows of the table; None if it could not be had.
-        truth: `[d, d]` graph behind the table.
-        targets: `[t, d]` bool, the distinct intervention target sets of its rows.
-        started: When, UTC.
-        finished: When, UTC.
-    """
-
-    task: Task
-    status: Status
-    reason: str = ""
-    detail: str = ""
-    estimate: Estimate | None = None
-    seconds: dict[str, float] = dataclasses.field(default_factory=dict)
-    n: int | None = None
-    truth: np.ndarray | None = None
-    targets: np.ndarray | None = None
-    started: str = ""
-    finished: str = ""
+from eval.station import FitWorker, Station
+from eval.table import Tables
 
 
 def fit_all(
-    tasks: Sequence[Task], worker: Callable[[], FitWorker], *, jobs: int, timeout: float | None
+    stacks: Sequence[Sequence[Task]], worker: Callable[[], FitWorker], *, jobs: int
 ) -> Generator[Fitted, None, None]:
     """Fit every task and yield it when it ends; what goes wrong is a status, never an exception.
 
     Closing the iterator, as an interrupt does, ends the workers and drops what they were at.
 
     Args:
-        tasks: What to fit, taken in this order.
+        stacks: Lists of tasks of one method that are fitted in one call, taken in this order.
         worker: Makes an isolated worker; called in the thread that will use it.
         jobs: Workers at a time.
-        timeout: Seconds of wall time a fit, None for no limit.
     """
-    waiting: queue.SimpleQueue[Task] = queue.SimpleQueue()
+    waiting: queue.SimpleQueue[Sequence[Task]] = queue.SimpleQueue()
     ended: queue.SimpleQueue[Fitted] = queue.SimpleQueue()
-    for task in tasks:
-        waiting.put(task)
-    lanes = [_Lane(waiting, ended, worker, timeout) for _ in range(min(jobs, len(tasks)))]
+    for stack in stacks:
+        waiting.put(stack)
+    tables = Tables()
+    lanes = [_Lane(waiting, ended, worker, tables) for _ in range(min(jobs, len(stacks)))]
     for lane in lanes:
         lane.start()
     try:
-        for _ in tasks:
+        for _ in range(sum(map(len, stacks))):
             yield ended.get()
     except BaseException:  # also GeneratorExit: the caller wants no more
         while any(lane.is_alive() for lane in lanes):
@@ -93,74 +50,52 @@ def fit_all(
 
 
 class _Lane(threading.Thread):
-    """One thread and the worker that it drives; each method gets one of its own, which no other has been in."""
+    """One thread and the station that it drives."""
 
-    def __init__(self, waiting, ended, worker: Callable[[], FitWorker], timeout: float | None):
+    def __init__(self, waiting, ended, worker: Callable[[], FitWorker], tables: Tables):
         super().__init__(daemon=True)  # a second interrupt must not wait for this thread
-        self._waiting, self._ended, self._make, self._timeout = waiting, ended, worker, timeout
-        self._worker: FitWorker | None = None
-        self._method = ""
+        self._waiting, self._ended, self._tables = waiting, ended, tables
+        self._station = Station(worker)
         self._stopped = threading.Event()
 
     def run(self):
         try:
             while not self._stopped.is_set():
-                task = self._waiting.get_nowait()
-                started = provenance.now()
-                fitted = self._fit(task)
-                self._ended.put(dataclasses.replace(fitted, started=started, finished=provenance.now()))
+                self._fit(self._waiting.get_nowait())
         except queue.Empty:
             pass
         finally:
-            self._close_worker()
+            self._station.close()
 
     def stop(self):
         """Take no more tasks, and close the worker from the calling thread; a fit in progress ends too."""
         self._stopped.set()
         # The fit that is cut short cleans up as well, and the two may trip over each other.
         with contextlib.suppress(OSError, ValueError):
-            self._close_worker()
+            self._station.close()
 
-    def _close_worker(self):
-        if self._worker is not None:
-            self._worker.close()
-
-    def _worker_for(self, method: str) -> FitWorker:
-        if self._worker is not None and self._method != method:
-            self._close_worker()
-            self._worker = None
-        if self._worker is None:
-            self._worker, self._method = self._make(), method
-        return self._worker
-
-    def _fit(self, task: Task) -> Fitted:
-        if not task.supported:
-            splits = ", ".join(task.method.capabilities.splits)
-            reason = f"split {task.key.split} is not one that the method takes ({splits})"
-            return Fitted(task, Status.unsupported, reason)
-        if task.damage:
-            return Fitted(task, Status.failed, task.damage)
-        try:
-            dataset = task.scenario.load(task.split, task.key.replicate)
-            truth = dataset.truth
-        except Exception as error:  # a damaged table costs its own rows, not the run
-            told = str(error) if isinstance(error, ArenaError) else f"{type(error).__name__}: {error}"
-            return Fitted(task, Status.failed, told or type(error).__name__)
-        known = {"n": dataset.n, "truth": truth, "targets": np.unique(dataset.mask, axis=0)}
-        try:
-            worker = self._worker_for(task.key.method)
-            hidden = blind(dataset, oracle_edges=task.method.capabilities.oracle_edges)
-            outcome = worker.fit(task.method, hidden, seed=task.seed, timeout=self._timeout)
-        except Exception as error:  # the worker itself broke; the next task gets a new one
-            self._close_worker()
-            self._worker = None
-            return Fitted(task, Status.failed, f"worker broke: {type(error).__name__}: {error}", **known)
-        return Fitted(
-            task,
-            outcome.status,
-            outcome.reason,
-            outcome.detail,
-            outcome.estimate,
-            outcome.seconds,
-            **known,
-        )
+    def _fit(self, stack: Sequence[Task]):
+        started = provenance.now()
+        ready: list[Ready] = []
+        for task in stack:
+            found = prepare(task, self._tables)
+            if isinstance(found, Ready):
+                ready.append(found)
+            else:
+                self._ended.put(dataclasses.replace(found, started=started, finished=provenance.now()))
+        calls = collections.deque([ready] if ready else [])
+        while calls and not self._stopped.is_set():
+            call, started = calls.popleft(), provenance.now()
+            task = call[0].task
+            outcomes = self._station.fit(
+                task.key.method,
+                task.method,
+                [one.hidden() for one in call],
+                [one.task.seed for one in call],
+                task.timeout,
+            )
+            for one, outcome in zip(call, outcomes, strict=True):
+                if outcome is None:
+                    calls.append([one])
+                else:
+                    self._ended.put(one.ended(outcome, started, provenance.now()))

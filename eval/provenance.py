@@ -35,7 +35,8 @@ def method_versions(method: Method) -> dict[str, str]:
     """The versions that a row depends on: this package and what the method declares that it imports."""
     found = {"causal-arena": version("causal-arena")}
     for package in method.capabilities.packages:
-        distribution = _distributions().get(package, [package])[0]
+        module = package.partition(".")[0]
+        distribution = _distributions().get(module, [module])[0]
         found[distribution] = version(distribution)
     return found
 

@@ -1,6 +1,6 @@
 """`Run`: a run directory, to be read."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -71,6 +71,26 @@ class Run:
         """
         with Store(self.path / FILENAME, write=False) as store:
             return store.estimate(Key(scenario, split, replicate, method))
+
+    def estimates(self, **where: str) -> Iterator[tuple[Key, dict[str, Any]]]:
+        """All answers with their keys, as from `estimate`, in one pass over the file.
+
+        Args:
+            where: Only those with this `scenario`, `split` or `method`.
+        """
+        with Store(self.path / FILENAME, write=False) as store:
+            for key, answer in store.estimates(**where):
+                if self._planned is None or key in self._planned:
+                    yield key, answer
+
+    def scenarios(self) -> "pd.DataFrame":
+        """What is known of each scenario: `scenario`, `family`, `d`, `about` (a dict, see `eval.scenarios.about`)."""
+        with Store(self.path / FILENAME, write=False) as store:
+            table = store.scenarios()
+        if self._planned is None:
+            return table
+        shown = {key.scenario for key in self._planned}
+        return table.loc[[scenario in shown for scenario in table["scenario"]]].reset_index(drop=True)
 
     def provenance(self) -> dict[str, Any]:
         """The content of `run.json`: `starts`, one entry each time the run was started."""

@@ -3,7 +3,7 @@
 import dataclasses
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +12,17 @@ import numpy as np
 from arena.dataset import SPLITS
 from arena.errors import MethodError, RunError
 from arena.scenario import Scenario
+from eval import plan as planning
 from eval import provenance
+from eval.fitted import Fitted
 from eval.metrics import score
-from eval.options import check_limits, check_splits
-from eval.plan import BLOCK, Task, in_blocks, plan, remaining
-from eval.pool import Fitted, FitWorker, fit_all
+from eval.options import TIMEOUT, budgets, check_executor, check_limits, check_splits
+from eval.plan import BLOCK, Task
+from eval.pool import fit_all
 from eval.run import Run
+from eval.scenarios import about
 from eval.sid import sid
+from eval.station import FitWorker
 from eval.store import FILENAME, Store
 from methods.base import Method, Status
 
@@ -52,11 +56,15 @@ def run(
     out: str | Path,
     splits: str | Sequence[str] = SPLITS,
     replicates: int | None = None,
-    timeout: float | None = 3600.0,
+    timeout: float | None | Mapping[str, float | None] = TIMEOUT,
     memory: float | None = 4 * GIB,
     jobs: int = 1,
+    batch: int = 16,
     seed: int = 0,
     retry: bool = False,
+    reduced: bool = False,
+    executor: str = "local",
+    address: str | None = None,
     progress: Callable[[Progress], None] | None = None,
     command: Sequence[str] = (),
     worker: Callable[[], FitWorker] | None = None,
@@ -75,15 +83,22 @@ def run(
         splits: `obs`, `obs_int` or both; one that a scenario lacks is left out, one that a method does not take
             becomes an `unsupported` row.
         replicates: At most so many replicates a scenario; None for all.
-        timeout: Wall time of one fit in seconds, None for no limit.
+        timeout: Wall time of one fit in seconds, None for no limit; or by row label, an hour where one is left out.
         memory: Memory of one worker in bytes, None for no limit.
         jobs: Worker processes at a time.
+        batch: Tables that a method which is `batched` gets at once, 1 for one by one. A table on which that fails is
+            fitted alone.
         seed: Every fit's seed follows from it and from the content of the table, so that every method, under
             whatever label, gets the same one.
         retry: Also do again the rows that are not `completed`.
+        reduced: Do nothing but fit again, with the reduced configuration of their method, the rows that ended for
+            want of time or memory (paper B.3). They are marked.
+        executor: `local`, or `ray` for a Ray cluster. A run may be continued on the other.
+        address: Of the Ray cluster; None for one that this process is connected to, or else a new one on this
+            machine.
         progress: Called in this thread.
         command: How the run was started, for the record.
-        worker: Makes the isolated workers; `methods.isolate.Worker` by default.
+        worker: Makes the isolated workers; `methods.isolate.Worker` by default. For the local executor.
 
     Returns:
         The run as far as it was asked for here; `Run.open(out)` shows all that the directory holds.
@@ -94,42 +109,72 @@ def run(
         MethodError: If a method is unknown.
         KeyboardInterrupt: After closing the workers; finished rows are kept.
     """
-    check_limits(seed=seed, jobs=jobs, replicates=replicates, timeout=timeout, memory=memory)
+    check_limits(seed=seed, jobs=jobs, replicates=replicates, timeout=timeout, memory=memory, batch=batch)
+    check_executor(executor, address)
+    if retry and reduced:
+        raise RunError("retry fits again as before, reduced with another configuration; ask for one of them")
     scenarios, chosen, splits, out = list(scenarios), resolve(methods), check_splits(splits), Path(out)
-    tasks = plan(scenarios, chosen, splits, replicates, int(seed))
+    limits = budgets(timeout, chosen)
+    tasks = planning.plan(scenarios, chosen, splits, replicates, int(seed), limits)
 
     out.mkdir(parents=True, exist_ok=True)
     with Store(out / FILENAME, write=True) as store:
-        todo = in_blocks(remaining(tasks, store.finished(), retry), BLOCK * jobs)
+        finished = store.finished()
+        todo = planning.reduced(tasks, finished) if reduced else planning.remaining(tasks, finished, retry)
+        stacks = planning.stacks(planning.in_blocks(todo, BLOCK * jobs), batch)
         options = {"splits": splits, "replicates": replicates, "timeout": timeout, "memory": memory}
-        _record(out, chosen, tasks, {"seed": seed, "jobs": jobs, **options, "command": list(command)})
+        how = {"jobs": jobs, "batch": batch, "executor": executor, "address": address, "reduced": reduced}
+        _record(out, chosen, tasks, limits, {"seed": seed, **options, **how, "command": list(command)})
 
-        done, began = len(tasks) - len(todo), time.monotonic()
+        total = len(todo) if reduced else len(tasks)
+        done, began = total - len(todo), time.monotonic()
         tell = progress or (lambda event: None)
-        tell(Progress(done, len(tasks), None, 0.0))
-        fits = fit_all(todo, worker or _isolated(memory), jobs=jobs, timeout=timeout)
+        tell(Progress(done, total, None, 0.0))
+        described = store.described()
+        fits = _fits(stacks, executor, address, worker, memory, jobs)
         try:
             for count, fitted in enumerate(fits, 1):
                 row, arrays, info = score_row(fitted)
                 store.add(row, arrays, info)
+                if fitted.table is not None and row["scenario"] not in described:
+                    described.add(row["scenario"])
+                    scenario, names = fitted.task.scenario, fitted.table.dataset.names
+                    store.add_scenario(scenario.id, scenario.family, about(scenario, names, fitted.table.truth))
                 rate = count / max(time.monotonic() - began, 1e-9)
-                tell(Progress(done + count, len(tasks), row, rate))
+                tell(Progress(done + count, total, row, rate))
         finally:
             fits.close()
     return Run(out, planned=[task.key for task in tasks])
 
 
+def _fits(
+    stacks: Sequence[Sequence[Task]],
+    executor: str,
+    address: str | None,
+    worker: Callable[[], FitWorker] | None,
+    memory: float | None,
+    jobs: int,
+) -> Generator[Fitted, None, None]:
+    limit = None if memory is None else int(memory)
+    if executor == "ray" and stacks:
+        from eval.ray_pool import fit_all as on_ray
+
+        return on_ray(stacks, memory=limit, jobs=jobs, address=address)
+    return fit_all(stacks, worker or _isolated(limit), jobs=jobs)
+
+
 def score_row(fitted: Fitted) -> tuple[dict[str, Any], dict[str, np.ndarray | None] | None, dict[str, Any]]:
     """The row of one fit, the arrays kept beside it (None unless completed), the method's own remarks."""
-    task, truth, estimate = fitted.task, fitted.truth, fitted.estimate
+    task, table, estimate = fitted.task, fitted.table, fitted.estimate
     row = {
         **task.key._asdict(),
         "family": task.scenario.family,
         "control": int(task.method.capabilities.control),
         "status": str(fitted.status),
         "reason": fitted.reason,
-        "detail": fitted.detail,
-        "n": fitted.n,
+        "detail": "\n".join(filter(None, [task.before, fitted.detail])),
+        "reduced": int(bool(task.before)),
+        "batch": fitted.batch,
         "seconds_load": fitted.seconds.get("load"),
         "seconds_fit": fitted.seconds.get("fit"),
         "seed": task.seed,
@@ -140,15 +185,18 @@ def score_row(fitted: Fitted) -> tuple[dict[str, Any], dict[str, np.ndarray | No
         "started": fitted.started,
         "finished": fitted.finished,
     }
-    if truth is not None:
-        row |= {"d": len(truth), "edges": int(truth.sum())}
-    if fitted.status != Status.completed or estimate is None or truth is None:
+    if table is None:
+        return row, None, {}
+    truth = table.truth
+    row |= {"n": table.dataset.n, "d": table.dataset.d, "edges": int(truth.sum())}
+    row |= {"var_sortability": table.var_sortability, "r2_sortability": table.r2_sortability}
+    if fitted.status != Status.completed or estimate is None:
         return row, None, {}
     # A PAG has marks that a CPDAG lacks, so its distance to one would mean nothing.
     native = estimate.native if task.method.capabilities.output == "cpdag" else None
     began = time.perf_counter()
     try:
-        metrics = score(truth, estimate.adjacency, estimate.scores, native, fitted.targets)
+        metrics = score(truth, estimate.adjacency, estimate.scores, native, table.targets)
         row |= {name: value.item() for name, value in metrics.items()}
         row["sid"] = sid(truth, estimate.adjacency)
     except ValueError as error:
@@ -196,13 +244,19 @@ def _as_method(given: Any) -> Method:
     return as_method(given)
 
 
-def _isolated(memory: float | None) -> Callable[[], FitWorker]:
+def _isolated(memory: int | None) -> Callable[[], FitWorker]:
     from methods.isolate import Worker
 
-    return lambda: Worker(memory_limit=None if memory is None else int(memory))
+    return lambda: Worker(memory_limit=memory)
 
 
-def _record(out: Path, methods: Mapping[str, Method], tasks: Sequence[Task], options: Mapping[str, Any]) -> None:
+def _record(
+    out: Path,
+    methods: Mapping[str, Method],
+    tasks: Sequence[Task],
+    limits: Mapping[str, float | None],
+    options: Mapping[str, Any],
+) -> None:
     settings = {task.key.method: json.loads(task.settings) for task in tasks}
     entry = {
         **options,
@@ -211,6 +265,8 @@ def _record(out: Path, methods: Mapping[str, Method], tasks: Sequence[Task], opt
         "methods": {
             label: {
                 "settings": settings[label],
+                "reduced": dict(method.reduced),
+                "timeout": limits[label],
                 "licence": method.capabilities.licence,
                 "citation": method.capabilities.citation,
                 "versions": provenance.method_versions(method),

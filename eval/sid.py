@@ -8,7 +8,7 @@ import numpy as np
 def sid(truth: Any, prediction: Any) -> float:
     """Ordered pairs (i, j) whose effect p(x_j | do(x_i)) the predicted parents of i would get wrong.
 
-    The paper's tables print another quantity under this name; see `eval.metrics.graph_metrics`.
+    The paper's tables print another quantity under this name; see `eval.metrics.score`.
 
     Args:
         truth: `[d, d]` adjacency of the true DAG, `truth[i, j] != 0` for i -> j.
@@ -23,6 +23,27 @@ def sid(truth: Any, prediction: Any) -> float:
     if not is_acyclic(guess):
         return float("nan")
     return float(gadjid.sid(true, guess, edge_direction="from row to column")[1])  # pyright: ignore
+
+
+def sids(truth: Any, prediction: Any) -> np.ndarray:
+    """`sid` of many pairs, one after another: gadjid does not let go of the interpreter.
+
+    Args:
+        truth: `[..., d, d]` adjacencies of true DAGs.
+        prediction: The same for the predictions.
+
+    Returns:
+        Float64 counts of the leading shape.
+
+    Raises:
+        ValueError: If the shapes disagree.
+    """
+    truth, prediction = np.asarray(truth), np.asarray(prediction)
+    if truth.shape != prediction.shape or truth.ndim < 2:
+        raise ValueError(f"predictions have shape {prediction.shape}, truths {truth.shape}; both must be [..., d, d]")
+    shape = (-1, *truth.shape[-2:])
+    found = [sid(*pair) for pair in zip(truth.reshape(shape), prediction.reshape(shape), strict=True)]
+    return np.array(found, np.float64).reshape(truth.shape[:-2])
 
 
 def is_acyclic(adjacency: np.ndarray) -> bool:

@@ -1,9 +1,9 @@
-"""`Store`: the finished rows of one run in one SQLite file, committed one by one."""
+"""`Store`: the finished rows of one run, and what is known of their scenarios, in one SQLite file."""
 
 import json
 import os
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 APPLICATION_ID = 0xCA5A  # marks the file as ours
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 FILENAME = "run.sqlite"
 
 KEY = ("scenario", "split", "replicate", "method")
@@ -34,6 +34,10 @@ COLUMNS: dict[str, str] = {
     "n": "INTEGER",
     "d": "INTEGER",
     "edges": "INTEGER",
+    "var_sortability": "REAL",
+    "r2_sortability": "REAL",
+    "reduced": "INTEGER NOT NULL",
+    "batch": "INTEGER NOT NULL",
     **dict.fromkeys(COUNTS, "INTEGER"),
     **dict.fromkeys((*METRICS, "sid"), "REAL"),
     "seconds_load": "REAL",
@@ -46,6 +50,15 @@ COLUMNS: dict[str, str] = {
     "versions": "TEXT NOT NULL",
     "started": "TEXT NOT NULL",
     "finished": "TEXT NOT NULL",
+}
+# What a row is unless it says otherwise: a fit with the configuration that was asked for, of one table.
+DEFAULTS = {"reduced": 0, "batch": 1}
+# Columns of the table of scenarios; `about` is JSON, `eval.scenarios.about`.
+SCENARIO = {
+    "scenario": "TEXT NOT NULL PRIMARY KEY",
+    "family": "TEXT NOT NULL",
+    "d": "INTEGER",
+    "about": "TEXT NOT NULL",
 }
 # Arrays kept beside a row. Graphs are 0/1 and go as bits; the native answer may be a PAG, whose entries are codes.
 ARRAYS = {"truth": "bits", "adjacency": "bits", "native": "|i1", "scores": "<f4"}
@@ -116,6 +129,7 @@ class Store:
             CREATE TABLE rows ({columns}, PRIMARY KEY ({key}));
             CREATE TABLE estimates (scenario TEXT NOT NULL, split TEXT NOT NULL, replicate INTEGER NOT NULL,
                 method TEXT NOT NULL, d INTEGER NOT NULL, {arrays}, info TEXT NOT NULL, PRIMARY KEY ({key}));
+            CREATE TABLE scenarios ({", ".join(f"{name} {kind}" for name, kind in SCENARIO.items())});
             PRAGMA application_id = {APPLICATION_ID};
             PRAGMA user_version = {SCHEMA_VERSION};
             COMMIT;
@@ -131,7 +145,7 @@ class Store:
         """Commit one finished row, replacing an earlier one of the same key.
 
         Args:
-            row: A value for every column of `COLUMNS` that is not missing; nan counts as missing.
+            row: A value for every column of `COLUMNS` that is not missing (or as in `DEFAULTS`); nan counts as missing.
             arrays: `truth`, `adjacency`, `native`, `scores`, each `[d, d]` or None; stored when given.
             info: What the method says beside its estimate, as JSON values.
 
@@ -141,7 +155,7 @@ class Store:
         unknown = set(row) - set(COLUMNS)
         if unknown:
             raise KeyError(f"unknown column {sorted(unknown)[0]!r}")
-        values = [_plain(row.get(name)) for name in COLUMNS]
+        values = [_plain(row.get(name, DEFAULTS.get(name))) for name in COLUMNS]
         key = [_plain(row[name]) for name in KEY]
         with self._db:
             self._db.execute(
@@ -155,9 +169,29 @@ class Store:
                 marks = ", ".join("?" * (len(KEY) + len(blobs) + 2))
                 self._db.execute(f"INSERT INTO estimates VALUES ({marks})", [*key, _plain(row["d"]), *blobs, about])
 
+    def add_scenario(self, scenario: str, family: str, about: Mapping[str, Any]) -> None:
+        """Commit what is known of a scenario (`eval.scenarios.about`), replacing what was known before."""
+        text = json.dumps(about, default=str)
+        with self._db:
+            self._db.execute(
+                "INSERT OR REPLACE INTO scenarios VALUES (?, ?, ?, ?)", (scenario, family, len(about["names"]), text)
+            )
+
+    def described(self) -> set[str]:
+        """The scenarios of which something is known."""
+        return {scenario for (scenario,) in self._db.execute("SELECT scenario FROM scenarios")}
+
+    def scenarios(self) -> "pd.DataFrame":
+        """What is known of each scenario: `scenario`, `family`, `d`, and `about` (a dict), sorted by id."""
+        import pandas as pd
+
+        found = self._db.execute("SELECT * FROM scenarios ORDER BY scenario").fetchall()
+        table = pd.DataFrame([(*rest, json.loads(about)) for *rest, about in found], columns=list(SCENARIO))
+        return table.astype({"scenario": "str", "family": "str", "d": "Int64"})
+
     def finished(self) -> dict[Key, dict[str, Any]]:
-        """The keys of all rows, each with its `status`, `data_hash`, `settings` and `seed`."""
-        names = ("status", "data_hash", "settings", "seed")
+        """The keys of all rows, each with the columns that tell whether it stands."""
+        names = ("status", "reason", "detail", "data_hash", "settings", "seed", "reduced")
         found = self._db.execute(f"SELECT {', '.join(KEY + names)} FROM rows")
         return {Key(*row[:4]): dict(zip(names, row[4:], strict=True)) for row in found}
 
@@ -178,13 +212,22 @@ class Store:
         Raises:
             RunError: If the row has no estimate.
         """
-        key = tuple(key)
+        key = tuple(map(_plain, key))
         found = self._db.execute(f"SELECT d, info, {', '.join(ARRAYS)} FROM estimates WHERE {_match()}", key).fetchone()
         if found is None:
             raise RunError(f"{self.path}: no estimate for {' / '.join(map(str, key))}")
-        d, info, *blobs = found
-        arrays = {name: _unpack(name, blob, d) for name, blob in zip(ARRAYS, blobs, strict=True)}
-        return {**arrays, "info": json.loads(info)}
+        return _estimate(*found)
+
+    def estimates(self, **where: str) -> Iterator[tuple[Key, dict[str, Any]]]:
+        """All answers as from `estimate`, with their keys, in one pass and in the order of the keys.
+
+        Args:
+            where: Only those with this `scenario`, `split` or `method`.
+        """
+        chosen = " AND ".join(f"{KEY[KEY.index(name)]} = ?" for name in where) or "1"
+        query = f"SELECT {', '.join(KEY)}, d, info, {', '.join(ARRAYS)} FROM estimates WHERE {chosen}"
+        for row in self._db.execute(f"{query} ORDER BY {', '.join(KEY)}", list(where.values())):
+            yield Key(*row[: len(KEY)]), _estimate(*row[len(KEY) :])
 
     def export(self, directory: str | Path) -> tuple[Path, Path]:
         """Write all rows to `rows.parquet` and `rows.csv` in a directory, and return the two paths."""
@@ -234,6 +277,11 @@ def _lock(path: Path) -> sqlite3.Connection:
             ) from None
         raise RunError(f"{path} is in the way of the run's lock: {error}") from None
     return lock
+
+
+def _estimate(d: int, info: str, *blobs: bytes | None) -> dict[str, Any]:
+    arrays = {name: _unpack(name, blob, d) for name, blob in zip(ARRAYS, blobs, strict=True)}
+    return {**arrays, "info": json.loads(info)}
 
 
 def _match() -> str:

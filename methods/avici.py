@@ -97,7 +97,9 @@ def probabilities(weights: Mapping[str, Any], datasets: Sequence[Dataset]) -> li
 
     groups = list(padding.groups(datasets, 1 if on_cpu else _CELLS))
     answers: dict[int, np.ndarray] = {}
-    with concurrent.futures.ThreadPoolExecutor((os.cpu_count() or 1) if on_cpu else 1) as pool:
+    # NPROC is XLA's own limit, which is 1 in a worker: no method gets more cores there than another.
+    cores = int(os.environ.get("NPROC") or os.cpu_count() or 1)
+    with concurrent.futures.ThreadPoolExecutor(cores if on_cpu else 1) as pool:
         for group, found in zip(groups, pool.map(run, groups), strict=True):
             answers.update(zip(group, found, strict=True))
     return [answers[position] for position in range(len(datasets))]

@@ -117,6 +117,7 @@ class Outcome:
         seconds: `load` (starting, sending, importing, reading checkpoints) and `fit`, as far as they were
             reached.
         detail: Where there is more to know about a failure: the end of a traceback or of what was printed.
+        batch: How many tables were fitted in the same call; `seconds` are then this one's share.
 
     Raises:
         ValueError: If an estimate comes with a failure, or none with a success.
@@ -127,6 +128,7 @@ class Outcome:
     estimate: Estimate | None = None
     seconds: dict[str, float] = dataclasses.field(default_factory=dict)
     detail: str = ""
+    batch: int = 1
 
     def __post_init__(self):
         if (self.status is Status.completed) != (self.estimate is not None):
@@ -144,12 +146,15 @@ class Method(abc.ABC):
         capabilities: What it can do and needs.
         quick: Settings with which a small table takes about a second, for tests that ask for any answer and not for
             the right one.
+        reduced: Settings of its reduced configuration (paper B.3), for tables on which the full one was seen to be
+            impractical; empty if it has none. Never used unless it is asked for, and recorded where it was.
     """
 
     name: str
     title: str
     capabilities: Capabilities
     quick: ClassVar[Mapping[str, Any]] = {}
+    reduced: ClassVar[Mapping[str, Any]] = {}
 
     @abc.abstractmethod
     def fit(self, dataset: Dataset, key: jax.Array) -> Estimate:
@@ -182,6 +187,14 @@ class Method(abc.ABC):
         """
         for package in self.capabilities.packages:
             importlib.import_module(package)
+
+    def as_reduced(self) -> "Method | None":
+        """The method in its reduced configuration; None if it has none, or is in it."""
+        values = self.settings()
+        if all(values.get(name) == value for name, value in self.reduced.items()):
+            return None
+        assert dataclasses.is_dataclass(self)
+        return dataclasses.replace(self, **self.reduced)
 
     def settings(self) -> dict[str, Any]:
         """The settings by name, as JSON values."""

@@ -26,8 +26,7 @@ class CDIS(Method):
 
     Attributes:
         alpha: Level of the independence tests, in (0, 1).
-        max_conditioning: Largest size of a conditioning set, None for no limit. 1 is the reduced configuration of the
-            paper (B.3).
+        max_conditioning: Largest size of a conditioning set, None for no limit.
 
     Raises:
         MethodError: If a setting is out of range.
@@ -38,6 +37,7 @@ class CDIS(Method):
 
     name = "cdis"
     title = "CDIS"
+    reduced = {"max_conditioning": 1}
     capabilities = Capabilities(
         output="pag",
         distinct_columns=True,

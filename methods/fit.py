@@ -72,7 +72,7 @@ def fit(method: Method, dataset: Dataset, key: jax.Array, *, on_begin: Callable[
     )
     seconds = {"load": time.perf_counter() - start}
     if ready.dataset is None:
-        return Outcome(Status.unsupported, _too_few(ready), seconds=seconds)
+        return Outcome(Status.unsupported, too_few(ready), seconds=seconds)
 
     on_begin()
     start = time.perf_counter()
@@ -96,7 +96,7 @@ def fit(method: Method, dataset: Dataset, key: jax.Array, *, on_begin: Callable[
         estimate = checked(answer, ready.dataset.names, method.capabilities.output)
     except ValueError as error:
         return Outcome(Status.invalid, str(error), seconds=seconds)
-    return Outcome(Status.completed, estimate=_restored(estimate, ready), seconds=seconds)
+    return Outcome(Status.completed, estimate=restored(estimate, ready), seconds=seconds)
 
 
 def refusal(method: Method, dataset: Dataset) -> str:
@@ -109,7 +109,7 @@ def refusal(method: Method, dataset: Dataset) -> str:
     return missing(can)
 
 
-def _too_few(ready: Preflight) -> str:
+def too_few(ready: Preflight) -> str:
     constant = ", ".join(ready.report["constant"]) or "none"
     why = f"constant: {constant}"
     if ready.report["dropped_copies"]:
@@ -223,7 +223,7 @@ def _scores(value: Any, names: tuple[str, ...]) -> np.ndarray:
     return scores
 
 
-def _restored(estimate: Estimate, ready: Preflight) -> Estimate:
+def restored(estimate: Estimate, ready: Preflight) -> Estimate:
     return Estimate(
         adjacency=ready.restore(estimate.adjacency),
         scores=None if estimate.scores is None else ready.restore(estimate.scores),

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 import traceback
+from collections.abc import Sequence
 from typing import IO
 
 import cloudpickle
@@ -84,10 +85,41 @@ class Worker:
         reason = refusal(method, dataset)
         if reason:
             return Outcome(Status.unsupported, reason)
+        answer = self._ask(method, [dataset], [seed], timeout)
+        if isinstance(answer, Outcome):
+            return answer
+        (outcome,) = answer
+        assert outcome is not None
+        return outcome
+
+    def fit_batch(
+        self, method: Method, datasets: Sequence[Dataset], *, seeds: Sequence[int], timeout: float | None
+    ) -> list[Outcome | None]:
+        """As `methods.batch.fit_batch` with the keys of `seeds`, within limits.
+
+        Args:
+            method: As for `fit`.
+            datasets: The tables.
+            seeds: One a table.
+            timeout: Most seconds a table; the call may take as much for all tables together.
+
+        Returns:
+            An outcome a table; None for one that must be fitted alone to know how that ends, which is all of them
+            where the call as a whole went wrong.
+        """
+        limit = None if timeout is None else timeout * len(datasets)
+        answer = self._ask(method, datasets, seeds, limit)
+        alone: list[Outcome | None] = [None] * len(datasets)
+        return alone if isinstance(answer, Outcome) or len(answer) != len(datasets) else answer
+
+    def _ask(
+        self, method: Method, datasets: Sequence[Dataset], seeds: Sequence[int], timeout: float | None
+    ) -> list[Outcome | None] | Outcome:
+        """What the child answers, or the outcome of a call that did not get so far."""
         start = time.perf_counter()
         try:
-            hidden = blind(dataset, oracle_edges=method.capabilities.oracle_edges)
-            request = cloudpickle.dumps((method, hidden, seed))
+            hidden = [blind(dataset, oracle_edges=method.capabilities.oracle_edges) for dataset in datasets]
+            request = cloudpickle.dumps((method, hidden, list(seeds)))
         except Exception as error:
             what = f"{method.name} cannot be sent to a worker: {one_line(error)}"
             return Outcome(Status.failed, what, detail=traceback.format_exc()[-_DETAIL:])
@@ -100,7 +132,7 @@ class Worker:
             if message == BEGIN:
                 begun = time.perf_counter()
                 message = self._receive(pipe, timeout, Status.timed_out, "the fit took more than")
-            outcome: Outcome = pickle.loads(message)
+            outcomes: list[Outcome | None] = pickle.loads(message)
         except _Stopped as stop:
             return self._stopped(stop.status, str(stop), start, begun)
         except (EOFError, BrokenPipeError):
@@ -109,13 +141,14 @@ class Worker:
             self._kill()  # interrupted: what the child sends now would be taken for the next answer
             raise
         if begun is not None:
-            outcome.seconds["load"] = begun - start
+            for outcome in filter(None, outcomes):
+                outcome.seconds["load"] = (begun - start) / len(datasets)
         assert self._family is not None
         # The next fit must not pay for what this one left behind. Ending only the processes would break a library
         # that means to use them again.
         if self._family.left_behind() or (self._memory_limit and self._family.memory() > self._memory_limit / 2):
             self._kill()
-        return outcome
+        return outcomes
 
     @property
     def running(self) -> bool:

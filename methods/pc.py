@@ -8,8 +8,9 @@ import numpy as np
 
 from arena.dataset import Dataset
 from arena.errors import MethodError
-from methods.base import Capabilities, Estimate, Method
+from methods.base import Capabilities, Estimate, Method, generator
 from methods.orient import extension, undirected
+from methods.preflight import preflight
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,15 +24,19 @@ class PC(Method):
 
     Attributes:
         alpha: Level of the independence tests, in (0, 1).
+        max_rows: Of a longer table so many rows are drawn, and what is constant or a copy in those is left out; None
+            for all rows.
 
     Raises:
-        MethodError: If `alpha` is out of range.
+        MethodError: If a setting is out of range.
     """
 
     alpha: float = 0.05
+    max_rows: int | None = None
 
     name = "pc"
     title = "PC"
+    reduced = {"alpha": 0.001, "max_rows": 200}
     capabilities = Capabilities(
         splits=("obs",),
         output="cpdag",
@@ -46,8 +51,31 @@ class PC(Method):
     def __post_init__(self):
         if not 0 < self.alpha < 1:
             raise MethodError(f"pc: alpha is {self.alpha}; it must lie between 0 and 1")
+        if self.max_rows is not None and self.max_rows < 2:
+            raise MethodError(f"pc: max_rows is {self.max_rows}; it must be at least 2, or None for all rows")
 
     def fit(self, dataset: Dataset, key: jax.Array) -> Estimate:
+        """Estimate the graph.
+
+        Raises:
+            MethodError: If fewer than two columns vary in the rows that were drawn.
+        """
+        if self.max_rows is None or dataset.n <= self.max_rows:
+            return self._fit(dataset, key)
+        rows = np.sort(generator(key).choice(dataset.n, self.max_rows, replace=False))
+        sample = dataclasses.replace(dataset, values=dataset.values[rows], intervention_mask=dataset.mask[rows])
+        ready = preflight(sample, distinct_columns=True)
+        if ready.dataset is None:
+            raise MethodError(f"pc: fewer than 2 columns vary in the {self.max_rows} rows that were drawn")
+        found = self._fit(ready.dataset, key)
+        assert found.native is not None
+        return Estimate(
+            ready.restore(found.adjacency),
+            native=ready.restore(found.native),
+            info={**found.info, "rows": self.max_rows, "sample": ready.report},
+        )
+
+    def _fit(self, dataset: Dataset, key: jax.Array) -> Estimate:
         from causallearn.search.ConstraintBased.PC import pc
 
         test = _test_for(dataset.values)

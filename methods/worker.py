@@ -1,8 +1,8 @@
 """The child process of `methods.isolate`: reads a request, fits, replies, waits for the next.
 
-Requests are `cloudpickle` of (method, dataset, seed). Replies are two messages: `begin` when loading is over
-and the fit starts, then a pickled `Outcome`. They go over the descriptors that were standard input and output
-when the process started; what libraries print goes to standard error.
+Requests are `cloudpickle` of (method, datasets, seeds). Replies are two messages: `begin` when loading is over
+and the fit starts, then the pickled outcomes, None where a table must be fitted alone. They go over the descriptors
+that were standard input and output when the process started; what libraries print goes to standard error.
 """
 
 import contextlib
@@ -19,6 +19,7 @@ import cloudpickle
 import jax
 
 from methods.base import Outcome, Status
+from methods.batch import fit_batch
 from methods.family import Family
 from methods.fit import fit, one_line
 from methods.pipe import Pipe
@@ -78,14 +79,17 @@ def _read(pipe: Pipe, requests: "queue.SimpleQueue[bytes]") -> None:
         os.killpg(os.getpid(), signal.SIGKILL)  # we lead our group: isolate starts us in a new session
 
 
-def _answer(request: bytes, pipe: Pipe) -> Outcome:
+def _answer(request: bytes, pipe: Pipe) -> list[Outcome | None]:
     try:
-        method, dataset, seed = cloudpickle.loads(request)
-        key = jax.random.key(seed)
+        method, datasets, seeds = cloudpickle.loads(request)
+        keys = [jax.random.key(seed) for seed in seeds]
     except Exception as error:
         detail = traceback.format_exc()[-2000:]
-        return Outcome(Status.failed, f"the worker cannot read the method: {one_line(error)}", detail=detail)
-    return fit(method, dataset, key, on_begin=lambda: pipe.send(BEGIN))
+        return [Outcome(Status.failed, f"the worker cannot read the method: {one_line(error)}", detail=detail)]
+    begin = lambda: pipe.send(BEGIN)  # noqa: E731
+    if len(datasets) == 1:
+        return [fit(method, datasets[0], keys[0], on_begin=begin)]
+    return fit_batch(method, datasets, keys, on_begin=begin)
 
 
 if __name__ == "__main__":

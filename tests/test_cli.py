@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 
 ARENA = [sys.executable, "-m", "arena.cli"]
@@ -36,7 +37,7 @@ def test_help_names_every_command():
 
 def test_run_prints_a_leaderboard(run):
     assert "synthetic / obs" in run[2] and "gies" in run[2] and "Cells without a score" in run[2]
-    assert run[2].index("gies") < run[2].index("floors: what artefacts alone score") < run[2].index("column_order")
+    assert run[2].index("gies") < run[2].index("-- floors") < run[2].index("column_order")
 
 
 def test_the_same_command_again_repeats_nothing(run):
@@ -46,9 +47,10 @@ def test_the_same_command_again_repeats_nothing(run):
     assert (out / "run.sqlite").read_bytes() == before
 
 
-@pytest.mark.parametrize("form", ["table", "csv", "md", "json"])
+@pytest.mark.parametrize("form", ["table", "csv", "md", "latex", "json"])
 def test_report_formats(run, form, tmp_path):
-    text = arena("report", run[0], "--format", form, "--out", tmp_path)
+    text = arena("report", run[0], "--format", form, "--out", tmp_path, "--published", "--no-figures")
+    assert ("Paper" if form == "table" else "F1, paper" if form in ("md", "latex") else "f1_paper") in text
     assert "gies" in text and (tmp_path / "report.html").stat().st_size > 5000
     if form == "json":
         board = json.loads(text)["leaderboard"]
@@ -90,6 +92,8 @@ def test_methods_and_schema_are_json_for_programs():
         (["run", "mini", "--methods", "pcc"], "did you mean 'pc'"),
         (["run", "mini", "--methods", ""], "method"),
         (["run", "mini", "--methods", "pc", "--split", "both"], "unknown split 'both'"),
+        (["run", "mini", "--methods", "pc", "--budget", "gies=60"], "a budget is given for 'gies', which is not run"),
+        (["run", "mini", "--methods", "pc", "--executor", "slurm"], "unknown executor 'slurm'"),
         (["run", "--methods", "pc"], "say what to run on"),
         (["run", "mini", "--suite", "mini", "--methods", "pc"], "not both"),
         (["run", "real:sachs", "--methods", "pc"], "ARENA_DATA"),
@@ -145,3 +149,21 @@ def test_infinite_memory_is_refused(tmp_path):
 def test_wrong_options_exit_2():
     assert "--methdos" in arena("run", "mini", "--methdos", "pc", code=2)
     assert "jobs" in arena("run", "mini", "--methods", "pc", "--out", "x", "--jobs", 0, code=2)
+
+
+def test_absent_public_sets_are_listed_with_their_source(tmp_path, monkeypatch):
+    from typer.testing import CliRunner
+
+    from arena import real
+    from arena.cli import app
+    from arena.dataset import Dataset
+    from arena.tables import TableScenario
+
+    values = np.random.default_rng(0).normal(size=(60, 3))
+    table = TableScenario(Dataset(("a", "b", "c"), values, adjacency=np.eye(3, k=1)), id="real/here", family="real")
+    monkeypatch.setattr(real, "load_all", lambda: ([table], {"real/gone": "its public source is elsewhere"}))
+    for named in (["real"], ["--suite", "real"]):
+        arguments = ["run", *named, "--methods", "random_regress", "--no-floors", "--out", str(tmp_path / "run")]
+        done = CliRunner().invoke(app, arguments)
+        assert done.exit_code == 0, done.output
+        assert "absent real/gone: its public source is elsewhere" in done.stderr and "real / obs" in done.stdout

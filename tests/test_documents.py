@@ -28,10 +28,28 @@ def test_python_of_the_readme_runs(tmp_path, monkeypatch):
     assert (own.rows()["status"] == "completed").all() and own.leaderboard()["f1"].max() > 0
 
 
-@pytest.mark.parametrize("notebook", sorted((ROOT / "notebooks").glob("*.py")), ids=lambda path: path.stem)
-def test_notebooks_run(notebook, capsys):
-    runpy.run_path(str(notebook))
+NOTEBOOKS = {path.stem: path for path in sorted((ROOT / "notebooks").glob("*.py"))}
+IN_JUPYTER = "mechanism_diagnostics"  # one is enough to see that they open there; a kernel takes its time
+
+
+@pytest.mark.parametrize("name", sorted(set(NOTEBOOKS) - {IN_JUPYTER}))
+def test_notebooks_run(name, capsys):
+    runpy.run_path(str(NOTEBOOKS[name]), run_name="__main__")
     assert capsys.readouterr().out
+
+
+def test_notebooks_open_in_jupyter(monkeypatch):
+    jupytext, nbclient = pytest.importorskip("jupytext"), pytest.importorskip("nbclient")
+    pytest.importorskip("ipykernel")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    for path in NOTEBOOKS.values():
+        kinds = [cell.cell_type for cell in jupytext.read(path).cells]
+        assert kinds.count("markdown") > 3 and kinds.count("code") > 3
+    notebook = jupytext.read(NOTEBOOKS[IN_JUPYTER])
+    nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
+    shown = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
+    assert sum("vegaEmbed" in output.get("data", {}).get("text/html", "") for output in shown) == 3
+    assert not any(output.output_type == "error" for output in shown)
 
 
 def test_commands_of_the_readme_exist():

@@ -34,7 +34,8 @@ def load(name: str, *, online: bool = True) -> TableScenario:
     public = describe(name)
     folder = _folder(public)
     if folder is not None and {"data", "graph"} <= table_files(folder).keys():
-        dataset, origin = read_table(folder, allow_constant=public.allow_constant), str(folder)
+        dataset = read_table(folder, allow_constant=public.allow_constant, fill=public.fill)
+        origin = str(folder)
     elif online and fetchable(public):
         try:
             dataset, origin = fetch(public), str(cache_folder(public))

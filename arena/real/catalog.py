@@ -31,6 +31,8 @@ class PublicSet:
         sha256: `arena.tables.values_checksum` of the whole table; None where no complete table was at hand to
             record, and then only `d` and `edges` are checked.
         note: What a user should know about these values.
+        fill: Whether cells that the published files miss are filled with the mean of their column over the
+            observational rows, as the source itself does.
     """
 
     name: str
@@ -47,6 +49,7 @@ class PublicSet:
     columns: tuple[str, ...]
     sha256: str | None
     note: str
+    fill: bool = False
 
     def urls(self) -> tuple[str, ...]:
         """Where each of `paths` is served at the pinned commit."""

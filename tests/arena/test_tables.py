@@ -186,3 +186,16 @@ def test_checksum_is_of_the_meaning(tmp_path):
 def test_scenario_of_a_dataset(tmp_path):
     scenario = TableScenario(read_table(folder(tmp_path / "t")), id="real/t", family="real")
     assert (scenario.load("obs").name, scenario.family) == ("real/t", "real")
+
+
+def test_missing_cells_are_filled_on_request(tmp_path):
+    (tmp_path / "data.csv").write_text("a,b\n1,2\n,4\n4,9\n6,\n")
+    (tmp_path / "graph.csv").write_text(",a,b\na,0,1\nb,0,0\n")
+    (tmp_path / "targets.csv").write_text("a,b\n0,0\n0,0\n0,0\n1,0\n")
+    with pytest.raises(DataError, match="2 of 8 cells are missing"):
+        read_table(tmp_path)
+    # Means of the first three rows, which nothing was done to.
+    np.testing.assert_array_equal(read_table(tmp_path, fill=True).values, [[1, 2], [2.5, 4], [4, 9], [6, 5]])
+    (tmp_path / "data.csv").write_text("a,b\n1,\n2,\n4,\n6,3\n")
+    with pytest.raises(DataError, match="column 'b' has no value in any row without intervention"):
+        read_table(tmp_path, fill=True)

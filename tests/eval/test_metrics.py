@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score, precision_recall_fscore_support, roc_auc_score
 
-from eval.metrics import COUNTS, METRICS, graph_metrics, score
+from eval.jax_metrics import graph_metrics, ranking_metrics
+from eval.metrics import COUNTS, METRICS, score
 
 
 def reachable(graph):
@@ -130,15 +131,31 @@ def test_conventions_of_the_published_tables():
 
 
 def test_a_batch_a_single_graph_and_a_jitted_vmap_agree():
-    truth, prediction = random_pairs(12, 5, np.random.default_rng(3))
-    whole = score(truth.reshape(3, 4, 5, 5), prediction.reshape(3, 4, 5, 5))
+    rng = np.random.default_rng(3)
+    truth, prediction = random_pairs(12, 5, rng)
+    scores = np.round(rng.normal(size=(12, 5, 5)) + truth, 1).astype(np.float32)
+    whole = score(*(array.reshape(3, 4, 5, 5) for array in (truth, prediction, scores)))
     inside = jax.jit(jax.vmap(graph_metrics))(jnp.asarray(truth != 0), jnp.asarray(prediction != 0))
+    inside |= jax.jit(jax.vmap(ranking_metrics))(jnp.asarray(truth != 0), jnp.asarray(scores))
+    assert set(inside) == {*COUNTS, *METRICS} - {"cpdag_shd"}
     for b in range(12):
-        single = score(truth[b], prediction[b])
-        for name in ("f1", "shd", "reachability_distance", "tp"):
+        single = score(truth[b], prediction[b], scores[b])
+        for name in inside:
             assert whole[name].shape == (3, 4)
-            assert single[name] == whole[name].reshape(-1)[b]
+            np.testing.assert_equal(single[name], whole[name].reshape(-1)[b])
             np.testing.assert_allclose(inside[name][b], single[name], rtol=1e-6)
+
+
+def test_a_batch_of_many_parts_is_scored_as_one_by_one(monkeypatch):
+    truth, prediction = random_pairs(50, 70, np.random.default_rng(4))  # rows of more than one word of bits
+    scores = np.random.default_rng(5).normal(size=truth.shape)
+    singles = [score(*graphs) for graphs in zip(truth, prediction, scores, strict=True)]
+    monkeypatch.setattr("eval.metrics._AT_ONCE", 7 * 70 * 70)
+    whole = score(truth, prediction, scores)
+    for name, values in whole.items():
+        np.testing.assert_array_equal(values, [single[name] for single in singles])
+    wanted = [len(reachable(t) ^ reachable(p)) for t, p in zip(truth[:3], prediction[:3], strict=True)]
+    assert list(whole["reachability_distance"][:3]) == wanted
 
 
 def test_one_variable_and_an_empty_batch():

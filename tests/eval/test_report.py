@@ -3,7 +3,10 @@
 import io
 import json
 import re
+import tempfile
+import urllib.parse
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,7 +16,22 @@ from toys import InlineWorker, ObsOnly, Toy, ToyScenario
 
 from arena.errors import RunError
 from eval.aggregate import TALLIES, VALUES
-from eval.report import MISSING, best_cells, render_table, show, to_csv, to_json, to_md, write_html
+from eval.report import (
+    MISSING,
+    beside,
+    best_cells,
+    places,
+    render_table,
+    show,
+    to_csv,
+    to_json,
+    to_latex,
+    to_md,
+    write_html,
+)
+from eval.report.graphs import pack, scenario_graphs, unpack
+from eval.report.published import real_tables
+from eval.report.slices import cut_boards, levels
 from eval.run import Run
 from eval.runner import run
 from methods.base import Estimate
@@ -36,16 +54,18 @@ def finished(tmp_path_factory):
 def test_all_formats_hold_the_same_numbers(finished):
     board = finished.leaderboard()
     csv = pd.read_csv(io.StringIO(to_csv(board)))
-    pd.testing.assert_frame_equal(csv, board, check_dtype=False, check_exact=True)
+    pd.testing.assert_frame_equal(csv[board.columns], board, check_dtype=False, check_exact=True)
+    assert list(csv)[:7] == ["family", "split", "method", "f1", "f1_sd", "shd", "shd_sd"]
 
     content = json.loads(to_json(board, finished.failures()))
+    assert content["schema_version"] == 1 and list(content["leaderboard"][0]) == list(csv)
     assert len(content["leaderboard"]) == len(board) and len(content["failures"]) == len(finished.failures())
     for record, (_, row) in zip(content["leaderboard"], board.iterrows(), strict=True):
         for name in board.columns:
             assert record[name] == row[name] or (record[name] is None and np.isnan(row[name]))
 
     header, _, *lines = [re.split(r"(?<!\\)\|", line)[1:-1] for line in to_md(board).splitlines()]
-    columns = [name for name in board.columns if name != "control"]
+    columns = [name for name in csv.columns if name != "control"]
     assert len(header) == len(columns) and len(lines) == len(board)
     for cells, (_, row) in zip(lines, board.iterrows(), strict=True):
         for name, cell in zip(columns, cells, strict=True):
@@ -58,7 +78,12 @@ def test_floors_are_printed_last_and_never_best():
     assert best_cells(lines)[2] == set() and {"f1", "shd"} <= best_cells(lines)[0]
     assert "| *empty* (floor) |" in to_md(lines)
     shown = printed(lines, lines.iloc[:0], 100)
-    assert shown.index(" b ") < shown.index("floors: what artefacts alone score") < shown.index(" empty ")
+    assert shown.index(" b ") < shown.index("-- floors") < shown.index(" empty ")
+    assert "Floors: what artefacts alone score." in shown and "Floors:" not in printed(
+        lines.iloc[:2], lines.iloc[:0], 100
+    )
+    for width in (40, 60, 80):
+        assert "\N{HORIZONTAL ELLIPSIS}" not in printed(beside(lines), lines.iloc[:0], width)
 
 
 def test_numbers_as_shown():
@@ -163,7 +188,7 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def page(finished, tmp_path_factory):
-    path = write_html(finished, tmp_path_factory.mktemp("html") / "report.html")
+    path = write_html(finished, tmp_path_factory.mktemp("html") / "report.html", figures=False)
     text = path.read_text(encoding="utf-8")
     return text, Page(text)
 
@@ -171,7 +196,8 @@ def page(finished, tmp_path_factory):
 def test_html_is_one_offline_file(page):
     text, parsed = page
     assert not re.search(r"https?://|url\(|@import|<link|<img|<iframe", text)
-    assert not any(name in attrs for _, attrs in parsed.tags for name in ("src", "href"))
+    assert not any("src" in attrs for _, attrs in parsed.tags)
+    assert all(attrs["href"].startswith("#") for _, attrs in parsed.tags if "href" in attrs)
 
 
 def test_html_escapes_everything(page):
@@ -179,7 +205,7 @@ def test_html_escapes_everything(page):
     assert [tag for tag, _ in parsed.tags].count("script") == 2  # the data and the code, both ours
     assert not {"i", "b"} & {tag for tag, _ in parsed.tags}
     assert "alert('x')</script>" not in text
-    assert NASTY in parsed.texts["summary"]  # shown as it is
+    assert NASTY in parsed.texts["a"]  # shown as it is
     assert any("<i>bad|one</i>" in found for found in parsed.texts["th"])
     assert any("no luck <b>today</b>" in found for found in parsed.texts["td"])
     assert "CausalArena report: a & b" in parsed.texts["h1"]
@@ -193,28 +219,130 @@ def test_html_has_the_leaderboard_numbers_and_accessible_tables(finished, page):
         for value in board[name].dropna():
             assert show(name, value) in shown
     tables = sum(tag == "table" for tag, _ in parsed.tags)
-    assert tables == sum(tag == "caption" for tag, _ in parsed.tags) == 4
+    assert tables == sum(tag == "caption" for tag, _ in parsed.tags) == 5
     assert all("scope" in attrs for tag, attrs in parsed.tags if tag == "th")
     assert ("html", {"lang": "en"}) in parsed.tags and "prefers-color-scheme: dark" in text
     sortable = [float(attrs["data-sort"]) for tag, attrs in parsed.tags if attrs.get("data-sort")]
     assert set(board["f1"].dropna()) <= set(sortable)
 
 
+def embedded(parsed):
+    """The numbers that the page draws on demand."""
+    return json.loads(next(found for found in parsed.texts["script"] if found.lstrip().startswith("{")))
+
+
 def test_html_filters_and_drill_down(finished, page):
     text, parsed = page
-    filters = {attrs["data-filter"] for tag, attrs in parsed.tags if tag == "select"}
+    filters = {attrs["data-filter"] for tag, attrs in parsed.tags if tag == "select" and "data-filter" in attrs}
     assert filters == {"family", "split", "method"}
-    data = next(found for found in parsed.texts["script"] if found.lstrip().startswith("{"))
-    details = json.loads(data)
+    details = embedded(parsed)["details"]
     rows = {(attrs["data-scenario"], attrs["data-split"]) for _, attrs in parsed.tags if "data-scenario" in attrs}
-    # The page looks a row up by JSON.stringify of the pair.
-    assert {tuple(json.loads(key)) for key in details} == rows and len(rows) == 6
-    assert '["toy/b","obs"]' in details
-    lines = {line[0]: line for line in details['["toy/b","obs"]']}
+    assert {(scenario, split) for scenario in details for split in details[scenario]} == rows and len(rows) == 6
+    links = [urllib.parse.parse_qs(attrs["href"][1:]) for tag, attrs in parsed.tags if "=" in attrs.get("href", "")]
+    assert {(link["scenario"][0], link["split"][0]) for link in links} == rows
+    lines = {line[0]: line for line in details["toy/b"]["obs"]}
     assert set(lines) == {"toy", "obs_only", "empty", "<i>bad|one</i>"}
     done = finished.rows().query("scenario == 'toy/b' and split == 'obs' and method == 'toy'")
     assert lines["toy"][5:9] == [pytest.approx(done[name].mean()) for name in ("tp", "fp", "fn", "reversed")]
     assert lines["<i>bad|one</i>"][1:3] == ["failed", None]
+
+
+def test_html_has_the_graphs_of_the_first_replicate(finished, page):
+    found = embedded(page[1])["graphs"]["toy/b"]
+    answer = finished.estimate("toy/b", "obs", 0, "toy")
+    assert (unpack(found["truth"], found["d"]) == answer["truth"]).all() and answer["truth"].any()
+    assert (unpack(found["found"]["obs"]["toy"][0], 4) == answer["adjacency"]).all() and answer["adjacency"].any()
+    assert "obs_only" not in found["found"]["obs_int"] and found["found"]["obs"]["obs_only"][1] == 0
+    assert found["names"] == ["x0", "x1", "x2", "x3"] and found["hashes"]["obs"] == "toy/b-obs-0-v1"
+
+
+def test_graphs_are_left_out_where_they_would_take_too_much(finished):
+    graphs, left_out = scenario_graphs(finished, finished.rows(), budget=0)
+    assert len(graphs) == 1 and left_out == 2
+    assert scenario_graphs(finished, finished.rows())[1] == 0
+
+
+def test_every_graph_is_packed_as_it_is():
+    rng = np.random.default_rng(0)
+    for d in (1, 3, 8, 21):
+        graph = rng.random((d, d)) < 0.3
+        assert (unpack(pack(graph), d) == graph).all()
+
+
+def test_slices_are_leaderboards_of_their_scenarios():
+    scenarios = [ToyScenario(f"toy/{i}", d=3 + i % 2, replicates=1, splits=("obs",)) for i in range(4)]
+    for i, scenario in enumerate(scenarios):
+        scenario.factors = {"d": scenario.d, "mechanisms": ["a", "b"][: 1 + i // 2], "same": 1, "own": 0.5 * i}
+    with tempfile.TemporaryDirectory() as folder:
+        rows = run(scenarios, [Toy()], out=Path(folder), worker=InlineWorker).rows()
+    found = levels(rows)
+    assert found["d", "3"] == {"toy/0", "toy/2"} and found["mechanisms", "a"] == {f"toy/{i}" for i in range(4)}
+    assert found["mechanisms", "b"] == {"toy/2", "toy/3"} and not any(factor == "same" for factor, _ in found)
+    cut = next(cut for cut in cut_boards(rows, ["family"], ["n", "f1"]) if (cut["factor"], cut["level"]) == ("d", "3"))
+    mean = rows[rows["scenario"].isin(["toy/0", "toy/2"])]["f1"].mean()
+    assert cut["scenarios"] == 2 and cut["lines"][0] == [["toy", "obs", "toy"], 0, ["2", show("f1", mean)]]
+
+
+def test_latex_has_the_numbers_of_the_board_and_nothing_that_tex_reads_as_its_own():
+    lines = [{"method": r"a_b & 50%~^\{#}$", "f1": 0.5, "f1_sd": 0.25, "shd": 3.0}, {"f1": 0.75, "shd": 2.0},
+             {"method": "c", "f1": 0.25, "shd": 9.0}, {"method": "floor", "control": True, "f1": 0.9}]  # fmt: skip
+    text = to_latex(board(*lines))
+    table = [line for line in text.splitlines() if line.endswith(r"\\") and "Family" not in line]
+    assert r"a\_b \& 50\%\textasciitilde{}\textasciicircum{}\textbackslash{}\{\#\}\$" in table[0]
+    assert r"\underline{0.500} $\pm$ 0.250" in table[0] and r"\underline{3.0}" in table[0]
+    assert r"\textbf{0.750}" in table[1] and r"\textbf{2.0}" in table[1] and "textbf" not in table[0] + table[2]
+    assert (
+        r"\textit{floor} & 0.900 & --" in table[3] and table[0].startswith("f & obs") and table[1].startswith(" &  & m")
+    )
+    columns = re.search(r"\\begin{tabular}{([lr]+)}", text)[1]
+    assert all(len(re.findall(r"(?<!\\)&", line)) == len(columns) - 1 for line in table)
+    assert text.count(r"\toprule") == text.count(r"\midrule") == text.count(r"\bottomrule") == 1
+    assert "seconds" not in text.lower() and "reduced" not in text.lower()
+    assert "Reduced" in to_latex(board({"f1": 0.5, "reduced": 2}))
+
+
+def test_second_places_are_those_of_the_next_printed_value():
+    lines = board(
+        {"f1": 0.5, "shd": 1.0}, {"f1": 0.50001, "shd": 2.0}, {"f1": 0.4, "shd": 2.0}, {"f1": 0.3, "shd": 3.0}
+    )
+    assert [line.get("f1") for line in places(lines)] == [1, 1, 2, None]
+    assert [line.get("shd") for line in places(lines)] == [1, 2, 2, None]
+
+
+def test_published_numbers_stand_beside_the_measured():
+    lines = [{"family": "synthetic", "method": "pc", "f1": 0.5},
+             {"family": "real", "method": "gies", "split": "obs_int"},
+             {"family": "synthetic", "method": "empty"}, {"family": "all", "split": "avg", "method": "pc"}]  # fmt: skip
+    both = beside(board(*lines))
+    # Table 13 (synthetic, obs, PC); Table 15 (real, obs_int, GIES).
+    assert both["f1_paper"].tolist()[:2] == [0.31, 0.29]
+    assert both["f1_paper"].isna().tolist()[2:] == [True, True], "no floors there, and its average is of other families"
+    families = [{"family": family, "split": split, "method": "gies"} for family in ("synthetic", "semantic", "formula")
+                for split in ("obs", "obs_int")]  # fmt: skip
+    whole = beside(board(*families, {"family": "all", "split": "avg", "method": "gies"}))
+    assert whole["f1_paper"].tolist()[-1] == 0.51 and whole["shd_paper"].tolist()[-1] == 65.9  # Table 2, GIES, Avg
+    assert list(pd.read_csv(io.StringIO(to_csv(both))))[3:9] == [
+        "f1",
+        "f1_sd",
+        "f1_paper",
+        "shd",
+        "shd_sd",
+        "shd_paper",
+    ]
+    assert "0.31" in to_md(both) and "F1, paper" in to_latex(both) and "Paper" in printed(both, pd.DataFrame(), 140)
+
+
+def test_public_tables_stand_beside_table_17():
+    names = {"scenario": ["real/sachs", "real/petshop_high_traffic", "real/sachs", "real/other"], "split": "obs"}
+    rows = pd.DataFrame(names | {"method": ["pc", "gies", "mine", "pc"], "f1": 0.5, "shd": 9.0, "status": "completed"})
+    found = {(line["scenario"], line["method"]) for line in real_tables(rows)}
+    assert found == {("real/sachs", "pc"), ("real/petshop_high_traffic", "gies")}
+
+
+def test_a_page_without_the_libraries_says_what_brings_them(finished, tmp_path, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    text = write_html(finished, tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "pip install &#39;causal-arena[report]&#39;" in text and "Leaderboard" in text and "data-figure=" not in text
 
 
 def test_the_best_of_a_scenario_has_every_replicate(tmp_path):
@@ -230,13 +358,13 @@ def test_the_best_of_a_scenario_has_every_replicate(tmp_path):
     table = preflight(scenario.load("obs", 0)).dataset
     first, truth = table.values[0, 0], scenario.load("obs", 0).truth
     done = run([scenario], [Lucky(name="lucky"), Toy()], out=tmp_path, worker=InlineWorker)
-    text = write_html(done, tmp_path / "r.html").read_text(encoding="utf-8")
+    text = write_html(done, tmp_path / "r.html", figures=False).read_text(encoding="utf-8")
     assert "<td>toy</td>" in text and "<td>lucky</td>" not in text
 
 
 def test_html_counts_what_all_starts_planned(tmp_path):
     def said(done):
-        text = write_html(done, tmp_path / "page" / "r.html").read_text(encoding="utf-8")
+        text = write_html(done, tmp_path / "page" / "r.html", figures=False).read_text(encoding="utf-8")
         return re.search(r"(\d+) of (\d+) planned rows", text).groups()
 
     def stop(event):
@@ -254,11 +382,11 @@ def test_html_counts_what_all_starts_planned(tmp_path):
 def test_a_page_that_cannot_be_written_is_one_line(finished, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(RunError, match="cannot be written to .*choose another --out"):
-        write_html(finished, tmp_path / "file" / "r.html")
+        write_html(finished, tmp_path / "file" / "r.html", figures=False)
 
 
 def test_html_by_other_groups(finished, tmp_path):
-    text = write_html(finished, tmp_path / "r.html", by=("dimension",)).read_text(encoding="utf-8")
+    text = write_html(finished, tmp_path / "r.html", by=("dimension",), figures=False).read_text(encoding="utf-8")
     assert "Mean scores by dimension, split and method" in text
 
 

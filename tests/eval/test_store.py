@@ -52,7 +52,11 @@ def test_rows_survive_reopening(tmp_path):
             "data_hash": "h",
             "settings": "{}",
             "seed": 7,
+            "reason": "because",
+            "detail": "",
+            "reduced": 0,
         }
+        assert list(table["reduced"]) == [0, 0, 0] and list(table["batch"]) == [1, 1, 1]
 
 
 @pytest.mark.parametrize("d", [1, 3, 5, 17])
@@ -74,6 +78,39 @@ def test_estimates_come_back_as_they_went(tmp_path, d):
         assert hard["native"] is None and hard["scores"] is None
         with pytest.raises(RunError, match="no estimate for toy/a / obs / 0 / broken"):
             store.estimate(("toy/a", "obs", 0, "broken"))
+
+
+def test_all_estimates_come_in_one_pass(tmp_path):
+    rng = np.random.default_rng(0)
+    kept = {}
+    with Store(tmp_path / FILENAME, write=True) as store:
+        for scenario, method, replicate in [("b", "m", 0), ("a", "n", 1), ("a", "m", 0)]:
+            graph = (rng.random((3, 3)) < 0.5).astype(np.int8)
+            store.add(row(scenario, replicate=replicate, method=method), {"truth": graph, "adjacency": graph})
+            kept[Key(scenario, "obs", replicate, method)] = graph
+        store.add(row("c", status="failed"))
+        found = dict(store.estimates())
+        assert list(found) == sorted(kept)
+        for key, graph in kept.items():
+            np.testing.assert_array_equal(found[key]["adjacency"], graph)
+            assert found[key].keys() == store.estimate(key).keys() and found[key]["scores"] is None
+        assert [key for key, _ in store.estimates(method="m")] == [Key("a", "obs", 0, "m"), Key("b", "obs", 0, "m")]
+        assert [key.scenario for key, _ in store.estimates(method="m", scenario="b")] == ["b"]
+        with pytest.raises(ValueError):
+            next(store.estimates(method_="m"))
+
+
+def test_what_is_known_of_a_scenario_is_kept_once(tmp_path):
+    about = {"names": ["a", "b"], "factors": {"dimension": 2}, "truth": [[0, 1], [0, 0]]}
+    with Store(tmp_path / FILENAME, write=True) as store:
+        assert store.scenarios().empty
+        store.add_scenario("y", "toy", {**about, "factors": {}})
+        store.add_scenario("x", "toy", about)
+        store.add_scenario("y", "toy", about)
+        table = store.scenarios()
+    assert list(table.columns) == ["scenario", "family", "d", "about"]
+    assert list(table["scenario"]) == ["x", "y"] and list(table["d"]) == [2, 2]
+    assert list(table["about"]) == [about, about]
 
 
 def test_a_row_is_replaced_with_its_estimate(tmp_path):

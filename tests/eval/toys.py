@@ -11,6 +11,7 @@ from arena.dataset import Dataset
 from arena.errors import DataError
 from arena.scenario import Scenario
 from methods.base import Capabilities, Estimate, Method, Outcome
+from methods.batch import fit_batch
 from methods.fit import fit
 
 
@@ -97,6 +98,9 @@ class InlineWorker:
 
     def fit(self, method: Method, dataset: Dataset, *, seed: int, timeout: float | None) -> Outcome:
         return fit(method, dataset, jax.random.key(seed))
+
+    def fit_batch(self, method, datasets, *, seeds, timeout):
+        return fit_batch(method, datasets, [jax.random.key(seed) for seed in seeds])
 
     def close(self):
         self.closed = True

@@ -98,7 +98,7 @@ def test_describe_is_json_and_complete():
     rows = json.loads(json.dumps(registry.describe()))
     assert [row["name"] for row in rows] == registry.names()
     by_name = {row["name"]: row for row in rows}
-    assert by_name["pc"]["settings"] == {"alpha": 0.05} and by_name["pc"]["status"] == "ready"
+    assert by_name["pc"]["settings"] == {"alpha": 0.05, "max_rows": None} and by_name["pc"]["status"] == "ready"
     assert by_name["gies"]["capabilities"]["splits"] == ["obs", "obs_int"]
     assert by_name["lingam"]["title"] == "DirectLiNGAM"
 

@@ -72,3 +72,34 @@ def test_dependent_columns_use_it(network):
     table = Dataset((*network.names, "sum"), np.concatenate([network.values, total[:, None]], 1))
     assert fit(PC(), table, KEY).estimate.info["test"] == "fisherz_singular"
     assert fit(PC(), network, KEY).estimate.info["test"] == "fisherz"
+
+
+def test_the_reduced_configuration_draws_rows_and_leaves_out_what_is_constant_there():
+    assert PC().as_reduced() == PC(alpha=0.001, max_rows=200)
+    rng = np.random.default_rng(3)
+    a, c = rng.normal(size=(2, 2000))
+    rare = np.zeros(2000)
+    rare[rng.integers(2000)] = 1.0  # one row in ten is drawn
+    table = Dataset(("a", "rare", "b", "c"), np.stack([a, rare, a + c, c], 1))
+    method = PC(alpha=0.001, max_rows=200)
+    keys = [jax.random.key(seed) for seed in range(4)]
+    found = [fit(method, table, key).estimate for key in keys]
+    infos = [estimate.info for estimate in found]
+    assert any(info["sample"]["constant"] == ["rare"] for info in infos) and infos[0]["rows"] == 200
+    for estimate in found:  # mapped back to the columns of the table
+        np.testing.assert_array_equal(estimate.adjacency, np.eye(4, dtype=int)[[2, 1, 2, 2]] * [[1], [0], [0], [1]])
+        assert estimate.native.shape == (4, 4)
+    again = fit(method, table, keys[0]).estimate
+    np.testing.assert_array_equal(again.native, found[0].native)
+    whole = fit(PC(alpha=0.001, max_rows=2000), table, keys[0]).estimate
+    assert "rows" not in whole.info
+
+
+def test_rows_that_leave_nothing_to_search():
+    values = np.zeros((500, 2))
+    values[:, 0] = np.arange(500)
+    values[7, 1] = 1.0
+    outcome = fit(PC(max_rows=3), Dataset(("x", "y"), values), KEY)
+    assert outcome.status == "unsupported" and "fewer than 2 columns vary in the 3 rows" in outcome.reason
+    with pytest.raises(MethodError, match="max_rows is 1; it must be at least 2"):
+        PC(max_rows=1)

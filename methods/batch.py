@@ -7,8 +7,8 @@ import jax
 
 from arena.dataset import Dataset
 from methods.base import Estimate, Method, Outcome, Status
-from methods.fit import checked, refusal, restored, seeded, too_few
-from methods.preflight import Preflight, preflight
+from methods.fit import checked, preserved, refusal, restored, seeded, too_few
+from methods.preflight import Preflight, prepared
 
 
 def fit_batch(
@@ -37,7 +37,8 @@ def fit_batch(
     outcomes: list[Outcome | None] = [None] * len(datasets)
     start = time.perf_counter()
     try:
-        method.prepare()
+        with preserved():
+            method.prepare()
     except Exception:
         return outcomes
     ready: dict[int, tuple[Dataset, Preflight]] = {}
@@ -47,7 +48,7 @@ def fit_batch(
         if reason:
             outcomes[place] = Outcome(Status.unsupported, reason)
             continue
-        made = preflight(dataset, distinct_columns=can.distinct_columns, raw=can.raw, oracle_edges=can.oracle_edges)
+        made = prepared(dataset, can)
         if made.dataset is None:
             outcomes[place] = Outcome(Status.unsupported, too_few(made))
         else:

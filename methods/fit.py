@@ -28,7 +28,7 @@ from methods.base import (
     generator,
 )
 from methods.needs import Need, missing
-from methods.preflight import Preflight, preflight
+from methods.preflight import Preflight, prepared
 
 _DETAIL = 2000
 
@@ -62,14 +62,7 @@ def fit(method: Method, dataset: Dataset, key: jax.Array, *, on_begin: Callable[
         return Outcome(Status.unsupported, one_line(error), detail=_tail())
     except Exception as error:
         return Outcome(Status.failed, f"while loading: {one_line(error)}", detail=_tail())
-    can = method.capabilities
-    ready = preflight(
-        dataset,
-        distinct_columns=can.distinct_columns,
-        positional=can.positional,
-        raw=can.raw,
-        oracle_edges=can.oracle_edges,
-    )
+    ready = prepared(dataset, method.capabilities)
     seconds = {"load": time.perf_counter() - start}
     if ready.dataset is None:
         return Outcome(Status.unsupported, too_few(ready), seconds=seconds)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from arena.dataset import Dataset
+from methods.base import Capabilities
 from methods.columns import content_order
 
 # Standardised columns whose correlation is this close to 1 or -1 are copies: they differ by rounding only.
@@ -54,6 +55,17 @@ def blind(dataset: Dataset, *, oracle_edges: bool = False) -> Dataset:
     elif oracle_edges and "n_edges" in dataset.info:
         known = {"n_edges": int(dataset.info["n_edges"])}
     return dataclasses.replace(dataset, adjacency=None, noise=None, info=known, name="table")
+
+
+def prepared(dataset: Dataset, can: Capabilities) -> Preflight:
+    """`preflight` as a method with these capabilities wants it."""
+    return preflight(
+        dataset,
+        distinct_columns=can.distinct_columns,
+        positional=can.positional,
+        raw=can.raw,
+        oracle_edges=can.oracle_edges,
+    )
 
 
 def preflight(

@@ -27,7 +27,7 @@ class SDCD(Method):
 
     Attributes:
         threshold: An edge is where the weight is at least this, in (0, 1).
-        reduced: Share of the epochs of both stages that are run, in (0, 1]. The penalty on cycles then grows faster, so
+        share: Share of the epochs of both stages that are run, in (0, 1]. The penalty on cycles then grows faster, so
             that it ends as high. It is recorded; a run with less than 1 is a reduced configuration (paper B.3).
 
     Raises:
@@ -35,10 +35,11 @@ class SDCD(Method):
     """
 
     threshold: float = 0.1
-    reduced: float = 1.0
+    share: float = 1.0
 
     name = "sdcd"
     title = "SDCD"
+    reduced = {"share": 0.1}
     capabilities = Capabilities(
         scores=True,
         output="dag",
@@ -52,8 +53,8 @@ class SDCD(Method):
     def __post_init__(self):
         if not 0 < self.threshold < 1:
             raise MethodError(f"sdcd: threshold is {self.threshold}; it must lie between 0 and 1")
-        if not 0 < self.reduced <= 1:
-            raise MethodError(f"sdcd: reduced is {self.reduced}; it must be above 0 and at most 1")
+        if not 0 < self.share <= 1:
+            raise MethodError(f"sdcd: share is {self.share}; it must be above 0 and at most 1")
 
     def fit(self, dataset: Dataset, key: jax.Array) -> Estimate:
         """Estimate the graph.
@@ -74,10 +75,10 @@ class SDCD(Method):
         )
         adjacency, scores = answer["adjacency"], np.abs(answer["scores"])
         np.fill_diagonal(scores, 0.0)
-        info = {"reduced": self.reduced < 1, "epochs": settings["stage1"]["n_epochs"]}
+        info = {"reduced": self.share < 1, "epochs": settings["stage1"]["n_epochs"]}
         return Estimate(adjacency, scores=scores, info=info)
 
     def _schedule(self) -> dict[str, Any]:
-        epochs = max(1, round(self.reduced * _EPOCHS))
+        epochs = max(1, round(self.share * _EPOCHS))
         stage2 = {"n_epochs": epochs, "gamma_increment": _INCREMENT * _EPOCHS / epochs, "threshold": self.threshold}
         return {"stage1": {"n_epochs": epochs}, "stage2": stage2}

@@ -38,7 +38,7 @@ def table() -> Dataset:
 
 def sdcd() -> str:
     """A tenth of the epochs of SDCD."""
-    outcome = fit(SDCD(reduced=0.1), table(), jax.random.key(0))
+    outcome = fit(SDCD(share=0.1), table(), jax.random.key(0))
     assert outcome.estimate is not None, (outcome.reason, outcome.detail)
     return f"SDCD with a tenth of the epochs found {_edges(outcome.estimate.adjacency)}"
 

@@ -53,16 +53,16 @@ def test_the_published_schedule(asked, intervened_pair):
 
 
 def test_a_reduced_schedule_is_recorded_and_ends_at_the_same_penalty(asked, intervened_pair):
-    estimate = SDCD(reduced=0.1).fit(intervened_pair, KEY)
+    estimate = SDCD(share=0.1).fit(intervened_pair, KEY)
     settings = asked[0][3]
     assert settings["stage1"]["n_epochs"] == settings["stage2"]["n_epochs"] == 200
     assert settings["stage2"]["gamma_increment"] * 200 == pytest.approx(0.005 * 2000)
     assert estimate.info == {"reduced": True, "epochs": 200}
-    assert SDCD(reduced=0.1).settings() == {"threshold": 0.1, "reduced": 0.1}
+    assert SDCD(share=0.1).settings() == {"threshold": 0.1, "share": 0.1}
 
 
 def test_settings_and_rows_are_checked(asked):
-    for settings in ({"threshold": 0.0}, {"threshold": 1.0}, {"reduced": 0.0}, {"reduced": 1.5}):
+    for settings in ({"threshold": 0.0}, {"threshold": 1.0}, {"share": 0.0}, {"share": 1.5}):
         with pytest.raises(MethodError, match=f"sdcd: {next(iter(settings))} is"):
             SDCD(**settings)
     with pytest.raises(MethodError, match="at least 10 rows, found 5"):
@@ -92,8 +92,8 @@ def pushed_collider(n: int) -> Dataset:
     return Dataset(("left", "effect", "right"), np.stack([left, effect, right], 1), mask, adjacency)
 
 
-def answer(dataset: Dataset, key: jax.Array, reduced: float):
-    outcome = fit(SDCD(reduced=reduced), dataset, key)
+def answer(dataset: Dataset, key: jax.Array, share: float):
+    outcome = fit(SDCD(share=share), dataset, key)
     assert outcome.estimate is not None, (outcome.reason, outcome.detail)
     return outcome.estimate
 

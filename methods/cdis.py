@@ -12,7 +12,7 @@ from methods.adjacency import Skeleton, search
 from methods.base import ARROW, CIRCLE, TAIL, Capabilities, Estimate, Method
 from methods.orient import from_pag
 from methods.pag import orient, put
-from methods.partial_correlation import p_values
+from methods.partial_correlation import FEWEST_ROWS, p_values
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,12 +56,15 @@ class CDIS(Method):
         """Estimate the graph.
 
         Raises:
-            MethodError: If there are no rows without an intervention.
+            MethodError: If there are fewer than 4 rows without an intervention.
         """
         values, mask = dataset.values, dataset.mask
         control = ~mask.any(axis=1)
-        if not control.any():
-            raise MethodError("cdis needs rows without an intervention, its control group; every row has one")
+        if control.sum() < FEWEST_ROWS:
+            raise MethodError(
+                f"cdis needs at least {FEWEST_ROWS} rows without an intervention, its control group, "
+                f"found {control.sum()}"
+            )
         targets, group = np.unique(mask[~control], axis=0, return_inverse=True)
         treated = values[~control]
         groups = [treated[group.ravel() == k] for k in range(len(targets))]

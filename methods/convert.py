@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import tempfile
 from collections.abc import Callable, Mapping
 from importlib import import_module
@@ -39,7 +40,7 @@ def convert(checkpoint: Checkpoint, file: Path | None = None, *, trust: bool = F
     try:
         loaded = load(path, trust=trust)
     except Refused as refused:
-        again = f"arena checkpoint convert {checkpoint.name} {path} --trust"
+        again = f"arena checkpoint convert {checkpoint.name} {shlex.quote(str(path))} --trust"
         raise MethodError(f"{refused}. If you trust where it is from: {again}") from refused
     companions = {name: _companion(path.parent / name) for name, _ in checkpoint.files if name.endswith(".json")}
     tensors, config = converter(checkpoint)({**loaded, **companions})

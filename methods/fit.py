@@ -97,6 +97,8 @@ def refusal(method: Method, dataset: Dataset) -> str:
     can = method.capabilities
     if dataset.split not in can.splits:
         return f"{method.name} takes {' and '.join(can.splits)} tables, this one is {dataset.split}"
+    if dataset.n < 2:
+        return f"this table has {dataset.n} rows; at least 2 are needed"
     if can.max_d is not None and dataset.d > can.max_d:
         return f"{method.name} takes at most {can.max_d} variables, this table has {dataset.d}"
     return missing(can)

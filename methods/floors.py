@@ -7,7 +7,7 @@ import numpy as np
 
 from arena.dataset import Dataset
 from arena.errors import MethodError
-from arena.sortability import r2_of_columns
+from arena.sortability import r2_of_columns, variances
 from methods.base import Capabilities, Estimate, Method, generator
 from methods.preflight import preflight
 from methods.random_regress import sort_regress
@@ -41,7 +41,7 @@ class VarSortRegress(Method):
     def fit(self, dataset: Dataset, key: jax.Array) -> Estimate:
         standard = preflight(dataset).dataset
         assert standard is not None and standard.d == dataset.d  # the columns vary: they have been through it
-        return _regressed(standard, dataset.values.var(axis=0))
+        return _regressed(standard, variances(dataset.values))
 
 
 @dataclasses.dataclass(frozen=True)

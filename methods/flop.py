@@ -68,5 +68,5 @@ class FLOP(Method):
         # The library's matrix: 1 at [i, j] is i -> j, and 2 at both entries an undirected edge.
         native = (answer != 0).astype(np.int8)
         adjacency, orientation = extension(native, key)
-        info = {"orientation": orientation, "undirected": int(undirected(native).sum()) // 2}
+        info = {"seeded": False, "orientation": orientation, "undirected": int(undirected(native).sum()) // 2}
         return Estimate(adjacency, native=native, info=info)

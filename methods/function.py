@@ -50,7 +50,7 @@ class FunctionMethod(Method):
         no_weight = matrix.dtype.kind == "f" and not matrix.any()
         if np.isin(matrix, (0, 1)).all() and not no_weight:
             return Estimate(matrix)
-        weights = np.abs(matrix)
+        weights = np.abs(matrix.astype(np.float64))
         adjacency = (weights > self.threshold).astype(np.int8)
         info = {}
         if weights.any() and not adjacency.any():
@@ -80,6 +80,8 @@ def _numbers(answer: Any, names: tuple[str, ...]) -> np.ndarray:
                     f"{_brief(names)}, in this order; return the values alone if they are in this order, too"
                 )
         answer = answer.to_numpy()
+    if np.ma.is_masked(answer):
+        raise InvalidAnswer(f"{wrong}; some of its entries are masked")
     try:
         matrix = np.asarray(answer)
     except Exception as error:

@@ -18,7 +18,8 @@ class GIES(Method):
 
     Rows are grouped by their set of targets, read from the intervention mask; each group is an environment
     with its own mean. The interventional CPDAG is kept; a seeded consistent extension of it is scored. The search
-    is exact: it gives what the package `gies` gives, in a fraction of the time.
+    is exact: it gives what the package `gies` gives, in a fraction of the time, wherever
+    no ridge is needed.
 
     `info` says `ridge`: 0, or, where columns are (nearly) linear functions of others or rows are few, the share of
     its variance that each column got on top; and `truncated`: how often sets of neighbours were left out because of

@@ -65,13 +65,13 @@ class IGSP(Method):
         """Estimate the graph.
 
         Raises:
-            MethodError: If there are too few rows without a target.
+            MethodError: If there are fewer than d + 2 rows without a target, on which the tests are not all defined.
         """
         rng = generator(key)
         tables, targets = environments(dataset)
-        if targets[0] or len(tables[0]) < _FEWEST_ROWS:
-            rows = 0 if targets[0] else len(tables[0])
-            raise MethodError(f"igsp needs at least {_FEWEST_ROWS} rows in which nothing is set, found {rows}")
+        rows, fewest = 0 if targets[0] else len(tables[0]), dataset.d + 2
+        if rows < fewest:  # a variable is tested given all others before it
+            raise MethodError(f"igsp needs at least d + 2 = {fewest} rows in which nothing is set, found {rows}")
         independence = Independence(tables[0], self.alpha)
         used = [t for t, table in enumerate(tables) if len(table) >= _FEWEST_ROWS]
         interventions = None

@@ -21,6 +21,7 @@ class LiNGAM(Method):
         splits=("obs",),
         scores=True,
         output="dag",
+        positional=True,
         packages=("lingam",),
         install="pip install 'causal-arena[classical]'",
         distinct_columns=True,

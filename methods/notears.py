@@ -39,6 +39,7 @@ class NOTEARS(Method):
         splits=("obs",),
         scores=True,
         output="digraph",
+        positional=True,
         assumes="equal_noise",
         citation="Zheng, Aragam, Ravikumar and Xing (2018). DAGs with NO TEARS: Continuous Optimization for Structure "
         "Learning. NeurIPS",

@@ -5,6 +5,8 @@ from scipy.special import ndtr
 
 # Share of a variable's variance left given others below which they determine it.
 _DETERMINED = 1e-9
+#: Below this no test is defined, not even an unconditional one.
+FEWEST_ROWS = 4
 _LARGEST = 1.0 - np.finfo(float).eps
 
 

@@ -10,6 +10,7 @@ from arena.dataset import Dataset
 from arena.errors import MethodError
 from methods.base import Capabilities, Estimate, Method, generator
 from methods.orient import extension, undirected
+from methods.partial_correlation import FEWEST_ROWS
 from methods.preflight import preflight
 
 
@@ -40,6 +41,7 @@ class PC(Method):
     capabilities = Capabilities(
         splits=("obs",),
         output="cpdag",
+        positional=True,
         packages=("causallearn.search.ConstraintBased.PC",),
         install="pip install 'causal-arena[classical]'",
         distinct_columns=True,
@@ -58,8 +60,10 @@ class PC(Method):
         """Estimate the graph.
 
         Raises:
-            MethodError: If fewer than two columns vary in the rows that were drawn.
+            MethodError: If there are fewer than 4 rows, or fewer than two columns vary in the rows that were drawn.
         """
+        if dataset.n < FEWEST_ROWS:
+            raise MethodError(f"pc needs at least {FEWEST_ROWS} rows, found {dataset.n}")
         if self.max_rows is None or dataset.n <= self.max_rows:
             return self._fit(dataset, key)
         rows = np.sort(generator(key).choice(dataset.n, self.max_rows, replace=False))

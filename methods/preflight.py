@@ -107,7 +107,7 @@ def preflight(
             keep[copy] = False
             mask[:, first] |= mask[:, copy]
     columns = np.flatnonzero(keep)
-    if positional:
+    if positional and len(columns):
         columns = columns[content_order(standard[:, columns])]
     report = {
         "standardised": not raw,

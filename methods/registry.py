@@ -66,7 +66,7 @@ def floors() -> list[str]:
     return [name for name, cls in _BUILT_IN.items() if cls.capabilities.control and not needs(cls.capabilities)]
 
 
-def get(name: str, **settings: Any) -> Method:
+def get(name: str, /, **settings: Any) -> Method:
     """The method of that name, with its default settings or others.
 
     Raises:
@@ -198,9 +198,11 @@ def _check_types(name: str, offered: Any, settings: dict[str, Any]) -> None:
         return
     for setting, value in settings.items():
         kind, number = hints.get(setting), isinstance(value, numbers.Real) and not isinstance(value, bool)
-        if kind is int and not (number and isinstance(value, numbers.Integral)):
+        if value is None and kind in (int | None, float | None):
+            continue
+        if kind in (int, int | None) and not (number and isinstance(value, numbers.Integral)):
             raise MethodError(f"{name}: {setting} is {value!r}; it must be a whole number")
-        if kind is float and not (number and math.isfinite(value)):
+        if kind in (float, float | None) and not (number and math.isfinite(typing.cast(float, value))):
             raise MethodError(f"{name}: {setting} is {value!r}; it must be a finite number")
 
 

@@ -7,6 +7,7 @@ replaced by plain values and those libraries not imported. Anything else is refu
 import argparse
 import collections
 import pickle
+import pickletools
 import re
 import warnings
 from collections.abc import Mapping
@@ -72,6 +73,9 @@ def _torch(path: Path, trust: bool) -> Any:
             )  # it may not read it, and says so
             return torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
+        unknown = re.search(r"Unsupported operand (\d+)", str(error))
+        if unknown and chr(int(unknown[1])) not in {op.code for op in pickletools.opcodes}:
+            raise MethodError(f"it is no file of PyTorch: byte {unknown[1]} is no instruction of a pickle") from error
         holds, other = (re.search(text, str(error)) for text in (r"GLOBAL (\S+)", r"WeightsUnpickler error:\s*(.+)"))
         what = f"it holds {holds[1]}" if holds else other[1].strip() if other else " ".join(str(error).split())
         raise Refused(f"was not unpickled, since that may run code: {what}") from error
@@ -79,9 +83,9 @@ def _torch(path: Path, trust: bool) -> Any:
 
 def _arrays() -> list[Any]:
     """What NumPy's arrays and scalars are pickled with, under the names of today and before."""
-    named = [(_numpy(name), f"numpy.{core}.multiarray.{name}") for name in ("_reconstruct", "scalar")
+    named = [(_NUMPY[name], f"numpy.{core}.multiarray.{name}") for name in ("_reconstruct", "scalar")
              for core in ("core", "_core")]  # fmt: skip
-    return [*named, np.ndarray, np.dtype, *{type(np.dtype(kind)) for kind in "?bBhHiIlLqQefd"}]
+    return [*named, (_Array, "numpy.ndarray"), (_Dtype, "numpy.dtype")]
 
 
 class _Inert:
@@ -108,18 +112,57 @@ def _jax_array(fun: Any, args: Any, state: Any, *_: Any) -> np.ndarray:
     return array
 
 
-def _numpy(name: str) -> Any:
-    """A NumPy callable that pickles of arrays use, by its name alone; its module has moved over the years."""
-    from numpy._core import multiarray, numeric
+class _Dtype:
+    """In place of a NumPy dtype: a type of numbers and a byte order, and nothing else.
 
-    known = {
-        "_reconstruct": multiarray._reconstruct,  # pyright: ignore[reportAttributeAccessIssue]
-        "scalar": multiarray.scalar,  # pyright: ignore[reportAttributeAccessIssue]
-        "_frombuffer": numeric._frombuffer,  # pyright: ignore[reportAttributeAccessIssue]
-        "ndarray": np.ndarray,
-        "dtype": np.dtype,
-    }
-    return known.get(name)
+    The state that a pickle gives a real one is not checked by NumPy: it can make pointers of bytes.
+    """
+
+    def __init__(self, code: str, *_: Any):
+        if not isinstance(code, str) or not re.fullmatch(r"[<>=|]?[biufc]\d{1,2}|\?", code):
+            raise Refused(f"was not unpickled, since that may run code: it holds an array of {code!r}")
+        self.real = np.dtype(code)
+
+    def __setstate__(self, state: Any) -> None:
+        _, order, *rest = state
+        if order not in ("<", ">", "=", "|") or rest != [None, None, None, -1, -1, 0]:
+            raise Refused(f"was not unpickled, since that may run code: it holds a dtype with the state {state!r}")
+        self.real = self.real.newbyteorder(order)
+
+
+class _Array(np.ndarray):
+    """In place of a NumPy array: numbers only, as many as its shape says."""
+
+    def __new__(cls, *_: Any) -> "_Array":
+        raise Refused("was not unpickled, since that may run code: it makes an array in another way than NumPy does")
+
+    def __setstate__(self, state: Any) -> None:
+        version, shape, dtype, fortran, content = state
+        if not isinstance(dtype, _Dtype) or not isinstance(content, bytes):
+            raise Refused("was not unpickled, since that may run code: it holds an array that is not of numbers")
+        super().__setstate__((version, shape, dtype.real, fortran, content))
+
+
+def _reconstruct(kind: type, shape: tuple[int, ...], code: Any) -> _Array:
+    return np.ndarray.__new__(_Array, (0,), np.int8)
+
+
+def _scalar(dtype: _Dtype, content: bytes) -> np.generic:
+    return np.frombuffer(content, dtype.real, count=1)[0]
+
+
+def _from_buffer(content: Any, dtype: _Dtype, shape: tuple[int, ...], order: str) -> np.ndarray:
+    return np.frombuffer(content, dtype.real).reshape(shape, order="F" if order == "F" else "C")
+
+
+#: What pickles of arrays use, by the name alone; its module has moved over the years.
+_NUMPY: dict[str, Any] = {
+    "_reconstruct": _reconstruct,
+    "scalar": _scalar,
+    "_frombuffer": _from_buffer,
+    "ndarray": _Array,
+    "dtype": _Dtype,
+}
 
 
 class _State(dict):
@@ -160,7 +203,7 @@ class _Plain(pickle.Unpickler):
         elif (module, name) == ("collections", "OrderedDict"):
             found = collections.OrderedDict
         elif package == "numpy":
-            found = _numpy(name)
+            found = _NUMPY.get(name)
         elif package == "jax" and name in ("_reconstruct_array", "reconstruct_device_array"):
             found = _jax_array
         elif package == "haiku":

@@ -228,12 +228,41 @@ def test_a_plain_pickle_that_is_called_a_file_of_torch(tmp_path):
         b"cnumpy.testing._private.utils\nrunstring\n(S'1'\ntR.",
         b"cjax\njit\n(S'x'\ntR.",
         b"csubprocess\nPopen\n(S'true'\ntR.",
+        b"cnumpy\ndtype\n(S'O8'\nI00\nI01\ntR.",
+        b"cnumpy\ndtype\n(S'V8'\nI00\nI01\ntR.",
+        b"cnumpy\ndtype\n(S'f8'\nI00\nI01\ntR(I3\nS'|'\nN(S'a'\nt(dI-1\nI-1\nI0\ntb.",
+        b"cnumpy\nndarray\n((I9\ntS'O'\ntR.",
     ],
 )
 def test_what_else_a_pickle_may_not_call(payload, tmp_path):
     path = tmp_path / "model.pkl"
     path.write_bytes(payload)
     with pytest.raises(Refused, match="was not unpickled, since that may run code"):
+        load(path)
+
+
+class Reduced:
+    """Pickled as a call and a state."""
+
+    def __init__(self, *parts):
+        self.parts = parts
+
+    def __reduce__(self):
+        return self.parts
+
+
+@pytest.mark.parametrize("suffix", [".pkl", ".pt"])
+@pytest.mark.parametrize("flags", [0, 63])
+def test_bytes_do_not_become_pointers(suffix, flags, tmp_path):
+    """An array of objects whose dtype says that it holds none: NumPy would take the bytes for addresses."""
+    dtype = Reduced(np.dtype, ("O8", False, True), (3, "|", None, None, None, -1, -1, flags))
+    make = np.zeros(1).__reduce__()[0]
+    array = Reduced(make, (np.ndarray, (0,), b"b"), (1, (1,), dtype, False, b"A" * 8))
+    path = tmp_path / f"model{suffix}"
+    path.write_bytes(pickle.dumps({"params": {"w": array}}, protocol=2))
+    if suffix == ".pt":
+        pytest.importorskip("torch")
+    with pytest.raises(MethodError, match="was not unpickled|cannot be read"):
         load(path)
 
 
@@ -295,7 +324,9 @@ def test_lightning_checkpoints_need_no_trust(tmp_path):
     "name, content, message",
     [
         ("model.pkl", b"not a pickle", "cannot be read"),
-        ("model.pt", b"not a pickle", "cannot be read|was not unpickled"),
+        ("model.pt", b"not a pickle", "cannot be read"),
+        ("model.pt", b"<!DOCTYPE html>", "cannot be read"),
+        ("model.ckpt", b"version https://git-lfs.github.com/spec/v1", "cannot be read"),
         ("model.safetensors", b"nothing", "cannot be read"),
         ("model.pkl", pickle.dumps([1, 2]), "holds list, expected a mapping"),
     ],

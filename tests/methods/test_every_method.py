@@ -208,11 +208,42 @@ def test_fewer_rows_than_columns_are_taken_or_refused(name, network):
     assert refused or outcome.status is Status.completed, (outcome.reason, outcome.detail)
 
 
+@pytest.mark.parametrize("name", [name for name in DISCOVERING if CAN[name].output in ("cpdag", "pag")])
+def test_tests_that_are_not_defined_are_no_evidence(name, network):
+    """Three rows of near copies: no test of independence is defined, so that no answer is one of no edges."""
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(3, 1)) + 1e-3 * rng.normal(size=(3, 3))
+    outcome = fit(ready(name), Dataset(("a", "b", "c"), values), KEY)
+    if outcome.estimate is None:
+        assert outcome.status is Status.unsupported and "rows" in outcome.reason
+    else:
+        assert outcome.estimate.adjacency.any()
+
+
 @pytest.mark.parametrize("name", DISCOVERING)
 def test_permuted_columns_permute_the_answer(name, network):
     order = [3, 0, 5, 1, 4, 2]
     permuted = network.select([network.names[j] for j in order])
     direct, after = estimate(name, network), estimate(name, permuted)
+    _assert_permuted(direct, after, order)
+
+
+@pytest.mark.parametrize("name", [name for name in ORIENTING_BY_KEY if name != "flop"])
+@pytest.mark.parametrize("binary", [False, True])
+def test_permuted_columns_permute_the_answer_where_little_is_sure(name, binary):
+    """Weak edges in few rows, and ties between columns: conflicts that an algorithm resolves in some order."""
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        weights = np.triu(rng.normal(size=(5, 5)) * (rng.random((5, 5)) < 0.6), 1)
+        values = rng.normal(size=(200, 5)) @ np.linalg.inv(np.eye(5) - weights)
+        values = (values > np.median(values, axis=0)) * 1.0 if binary else values
+        dataset = Dataset(tuple("abcde"), values)
+        order = list(rng.permutation(5))
+        permuted = dataset.select([dataset.names[j] for j in order])
+        _assert_permuted(estimate(name, dataset), estimate(name, permuted), order)
+
+
+def _assert_permuted(direct: Estimate, after: Estimate, order: list) -> None:
     matrices = (direct.native, after.native) if direct.native is not None else (direct.adjacency, after.adjacency)
     assert matrices[0] is not None
     np.testing.assert_array_equal(matrices[0][np.ix_(order, order)], matrices[1])

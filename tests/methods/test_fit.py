@@ -331,3 +331,21 @@ def test_an_outcome_cannot_contradict_itself():
         Outcome(Status.completed)
     with pytest.raises(ValueError, match="with an estimate"):
         Outcome(Status.failed, "x", Estimate(np.zeros((2, 2))))
+
+
+def test_the_smallest_number_of_a_type_has_a_size(collider):
+    outcome = fit(as_method(lambda table: np.triu(np.full((3, 3), -128, np.int8), 1)), collider, KEY)
+    assert outcome.estimate is not None and outcome.estimate.adjacency.sum() == 3
+
+
+def test_masked_entries_are_no_answer(collider):
+    outcome = fit(as_method(lambda table: np.ma.masked_less(np.eye(3)[::-1] - 1, 0)), collider, KEY)
+    assert outcome.status is Status.invalid and "some of its entries are masked" in outcome.reason
+
+
+@pytest.mark.parametrize("rows", [0, 1])
+@pytest.mark.parametrize("name", ["cdis", "gies", "empty"])
+def test_tables_of_hardly_any_row_are_refused(name, rows, collider):
+    dataset = Dataset(collider.names, collider.values[:rows])
+    outcome = fit(as_method(name), dataset, KEY)
+    assert outcome.status is Status.unsupported and f"this table has {rows} rows" in outcome.reason

@@ -147,3 +147,12 @@ def test_importing_and_describing_imports_no_library():
 def test_settings_are_finite_numbers_however_a_method_was_made(give, value, others):
     with pytest.raises(MethodError, match="foreign: strength is .*; it must be a finite number"):
         registry.as_method(give(value))
+
+
+@pytest.mark.parametrize("value", [1.5, float("nan"), True, "2", 1.0])
+def test_settings_that_may_be_left_out_have_types_too(value):
+    with pytest.raises(MethodError, match="cdis: max_conditioning is .*; it must be a whole number"):
+        registry.get("cdis", max_conditioning=value)
+    assert registry.get("cdis", max_conditioning=None) == registry.get("cdis")
+    with pytest.raises(MethodError, match="method 'pc' has no setting 'name'"):
+        registry.get("pc", name="x")

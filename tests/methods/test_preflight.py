@@ -109,3 +109,13 @@ def test_columns_in_an_order_of_their_own():
     answer[ready.dataset.names.index("a"), ready.dataset.names.index("c")] = 1
     assert np.argwhere(ready.restore(answer)).tolist() == [[0, 3]]
     assert np.argwhere(other.restore(answer)).tolist() == [[1, 0]]
+
+
+def test_balanced_binary_columns_have_an_order_of_their_own():
+    rng = np.random.default_rng(1)
+    values = rng.normal(size=(400, 6)) @ rng.normal(size=(6, 6))
+    binary = (values > np.median(values, axis=0)) * 1.0
+    dataset = Dataset(tuple("abcdef"), binary)
+    straight = preflight(dataset, positional=True).dataset
+    turned = preflight(dataset.select(dataset.names[::-1]), positional=True).dataset
+    assert straight is not None and turned is not None and straight.names == turned.names

@@ -62,8 +62,13 @@ def leaderboard(rows: "pd.DataFrame", by: Sequence[str] = ("family",)) -> "pd.Da
     """
     import pandas as pd
 
-    by, cell = list(by), [*by, "split", "method"]
+    by = [by] if isinstance(by, str) else list(by)
+    cell = [*by, "split", "method"]
+    if len(set(cell)) < len(cell):
+        raise RunError(f"cannot group by {', '.join(by)}; each once, and every board has lines for split and method")
     table: Any = _with_factors(rows, by)  # pandas' own types know too little of its group-by results
+    for name in {"d", "edges"} & set(by):  # of the scenario, though a row without a table does not say them
+        table[name] = table.groupby("scenario")[name].transform("max")
     floors = set(table.loc[table["control"] == 1, "method"])
     done = table[table["status"] == Status.completed]
     scenarios = done.groupby([*cell, "scenario"])[list(MEANS.values())].mean().groupby(cell)
@@ -143,7 +148,7 @@ def _ordered(board: "pd.DataFrame", by: list[str]) -> "pd.DataFrame":
 def _with_factors(rows: "pd.DataFrame", by: list[str]) -> "pd.DataFrame":
     wanted = [name for name in by if name not in rows.columns]
     if not wanted:
-        return rows
+        return rows.copy()
     factors = [json.loads(text) for text in rows["factors"]]
     for name in wanted:
         if not any(name in found for found in factors):

@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from arena.errors import RunError
 from eval.store import Key
 from methods.base import Method
 
@@ -98,6 +99,20 @@ def planned(starts: Iterable[Mapping[str, Any]]) -> set[Key]:
 
 
 def read(directory: Path) -> dict[str, Any]:
-    """The content of `run.json`; without any start if there is none."""
+    """The content of `run.json`; without any start if there is none.
+
+    Raises:
+        RunError: If it is damaged.
+    """
     path = directory / FILENAME
-    return json.loads(path.read_text()) if path.exists() else {"starts": []}
+    if not path.exists():
+        return {"starts": []}
+    try:
+        found = json.loads(path.read_text())
+    except ValueError as error:
+        raise RunError(
+            f"{path} is damaged: {error}; move it away to go on without the record of earlier starts"
+        ) from None
+    if not isinstance(found, dict) or not isinstance(found.get("starts"), list):
+        raise RunError(f"{path} is damaged: it holds no list of starts; move it away to go on without it")
+    return found

@@ -248,8 +248,10 @@ class Store:
     def __enter__(self) -> "Store":
         return self
 
-    def __exit__(self, *exc: object) -> None:
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         self.close()
+        if isinstance(error, sqlite3.DatabaseError):  # pages of it are damaged, or there is no room for more
+            raise RunError(f"{self.path} cannot be read or written any further: {error}") from error
 
 
 def _reader(path: Path) -> sqlite3.Connection:

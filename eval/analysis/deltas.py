@@ -6,6 +6,7 @@ import pandas as pd
 
 from arena.errors import RunError
 from eval.analysis.frame import Source, as_rows, competitors, unit_scores
+from methods.base import Status
 
 TABLE = ["scenario", "split", "replicate"]
 COLUMNS = ["family", "split", "method", "f1_before", "f1_after", "delta", "rank_before", "rank_after", "units"]
@@ -15,8 +16,8 @@ def deltas(source: Source, *, other: Source) -> pd.DataFrame:
     """From one run to another: means and ranks over the tables that both runs have.
 
     A table is the same if scenario, split, replicate and content hash are (the hash where both runs have one). Methods
-    are matched by their label; one that only one run has, and floors, are left out. A scenario counts for a method
-    where both runs have a score of it.
+    are matched by their label; one that only one run has, and floors, are left out. A table counts for a method where
+    both runs have a score of it.
 
     Args:
         source: The run before.
@@ -35,7 +36,12 @@ def deltas(source: Source, *, other: Source) -> pd.DataFrame:
     if not len(both):
         raise RunError("the two runs have no table in common: same scenario, split, replicate and content")
     cell = ["family", "split", "method", "scenario"]
-    one, two = (competitors(unit_scores(pd.merge(rows, both, on=key)))[[*cell, "f1"]] for rows in (before, after))
+    # Replicates that only one of the runs has a score of would be other tables.
+    scored = [_scored(pd.merge(rows, both, on=key)) for rows in (before, after)]
+    fits: Any = pd.merge(scored[0][[*TABLE, "method"]], scored[1][[*TABLE, "method"]])
+    if not len(fits):
+        raise RunError("the two runs have no method with a score on the same table in common")
+    one, two = (competitors(unit_scores(pd.merge(rows, fits)))[[*cell, "f1"]] for rows in scored)
     pairs: Any = pd.merge(one, two, on=cell, suffixes=("_before", "_after")).dropna()
     if not len(pairs):
         raise RunError("the two runs have no method with a score on the same table in common")
@@ -46,3 +52,7 @@ def deltas(source: Source, *, other: Source) -> pd.DataFrame:
         ranks = lines.groupby(["family", "split"])[f"f1_{when}"].rank(ascending=False, method="min")
         lines[f"rank_{when}"] = ranks.astype(int)
     return lines.sort_values(["family", "split", "rank_after", "method"], ignore_index=True).loc[:, COLUMNS]
+
+
+def _scored(rows: Any) -> pd.DataFrame:
+    return rows[rows["status"] == Status.completed] if "status" in rows.columns else rows.dropna(subset=["f1"])

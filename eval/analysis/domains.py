@@ -13,7 +13,7 @@ def domains(source: Source, *, rounds: int = ROUNDS, seed: int = 0) -> pd.DataFr
 
     Returns:
         `family`, `split`, `method`, `control`, `domain`, `f1` with `_low` and `_high`, `shift`, `sd`
-        (sample standard deviation, ddof = 1, of the method's shifts over the domains that it has), `n`.
+        (sample standard deviation, ddof = 1, of the method's shifts over the domains that it has), `n`, `missing`.
 
     Raises:
         RunError: If no scenario has a domain.
@@ -25,4 +25,4 @@ def domains(source: Source, *, rounds: int = ROUNDS, seed: int = 0) -> pd.DataFr
     own = whole.groupby(cell)["f1"].mean().rename("own")
     lines["shift"] = lines["f1"] - lines.join(own, on=cell)["own"]
     lines["sd"] = lines.groupby(cell)["shift"].transform("std", ddof=1)
-    return lines.loc[:, [*cell, "control", "domain", "f1", "f1_low", "f1_high", "shift", "sd", "n"]]
+    return lines.loc[:, [*cell, "control", "domain", "f1", "f1_low", "f1_high", "shift", "sd", "n", "missing"]]

@@ -23,6 +23,7 @@ METRICS = (
 PLURALS = {"mechanism": "mechanisms", "noise": "noises", "root": "roots"}
 #: A numeric factor with more values than this is cut at its quartiles.
 MAX_LEVELS = 12
+_DIGITS = 12
 
 Source = Run | pd.DataFrame
 
@@ -65,6 +66,8 @@ def unit_scores(source: Source) -> pd.DataFrame:
     table["unsupported"] = 0 if status is None else (status == Status.unsupported).astype(int)
     how = {"control": "max", "d": "max", "completed": "sum", "missing": "sum", "unsupported": "sum"}
     units = table.groupby(KEYS).agg(how | dict.fromkeys(METRICS, "mean")).reset_index()
+    # Means of equal scores in another order differ by rounding, and would be no ties.
+    units[list(METRICS)] = units[list(METRICS)].round(_DIGITS)
     # A fit that never saw its table has no d of its own.
     units["d"] = units.groupby("scenario")["d"].transform("max").astype("Int64")
     units["factors"] = _factors(rows, units["scenario"])
@@ -106,8 +109,10 @@ def with_levels(units: pd.DataFrame, factor: str) -> pd.DataFrame:
         known = ", ".join(factor_names(units)) or "(none)"
         raise RunError(f"no scenario has the factor '{factor}'; they have {known}")
     found = {value for some in values for value in some}
-    names = _names(found, [some[0] for some in values if len(some) == 1])
-    table: Any = units.assign(factor=factor, level=[[names[value] for value in some] for some in values])
+    of_scenario = dict(zip(units["scenario"], values, strict=True))
+    names = _names(found, [value for some in of_scenario.values() for value in some])
+    levels = [list(dict.fromkeys(names[value] for value in some)) for some in values]
+    table: Any = units.assign(factor=factor, level=levels)
     table = table.explode("level", ignore_index=True).dropna(subset="level")
     order = list(dict.fromkeys(names[value] for value in sorted(found, key=_by_size)))
     return table.assign(level=pd.Categorical(table["level"], order, ordered=True)).reset_index(drop=True)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from arena.errors import RunError
@@ -12,7 +13,7 @@ from eval.run import Run
 
 GRAPH_FACTORS = ("graph_family", "root_dependency")
 EDGE_FACTORS = ("mechanism", "noise")
-COLUMNS = ["factor", "level", "split", "method", "f1", "interaction", "n"]
+COLUMNS = ["factor", "level", "split", "method", "f1", "interaction", "n", "common"]
 
 
 def interactions(source: Source, *, factor: str | Sequence[str] | None = None, pooled: bool = False) -> pd.DataFrame:
@@ -23,7 +24,8 @@ def interactions(source: Source, *, factor: str | Sequence[str] | None = None, p
     into children of the category, and a category's F1 is the mean over graphs. Floors are left out.
 
     A method that lacks a category keeps its F1, but has no interaction and enters no margin: else the categories that
-    it lacks would seem easier or harder than they are.
+    it lacks would seem easier or harder than they are. For the same reason interactions are those of the scenarios on
+    which all methods that enter have a score.
 
     Args:
         source: A run; its rows do for factors of graphs.
@@ -33,7 +35,8 @@ def interactions(source: Source, *, factor: str | Sequence[str] | None = None, p
             large graphs count more. Edge factors only.
 
     Returns:
-        `factor`, `level`, `split`, `method`, `f1`, `interaction`, `n` (graphs).
+        `factor`, `level`, `split`, `method`, `f1` and `n` (of all graphs with a score), `interaction` and `common`
+        (over so many graphs that all methods share).
 
     Raises:
         RunError: If no scenario has the factor, or edges are asked for and only rows given.
@@ -56,14 +59,41 @@ def interactions(source: Source, *, factor: str | Sequence[str] | None = None, p
         lacking = [name for name in edges if name not in set(counts["factor"])]
         if lacking:
             raise RunError(f"no scenario says which {lacking[0]} its variables have")
-        cells += [_by_child(counts[counts["factor"] == name], pooled) for name in edges]
-    parts = []
+        cells.append(counts[counts["factor"].isin(edges)])
     grouped: Any = pd.concat(cells, ignore_index=True).groupby(["factor", "split"], sort=False)
-    for _, part in grouped:
-        centred: Any = double_centred(part.pivot(index="method", columns="level", values="f1"))
-        places = part[["method", "level"]].itertuples(index=False)
-        parts.append(part.assign(interaction=[centred.loc[method, level] for method, level in places]))
+    parts = [_of_one_factor(part, pooled).assign(factor=factor, split=split) for (factor, split), part in grouped]
     return pd.concat(parts, ignore_index=True).loc[:, COLUMNS]
+
+
+def _of_one_factor(scores: pd.DataFrame, pooled: bool) -> pd.DataFrame:
+    """The lines of one factor and split from scores by `level`, `method` and `scenario`."""
+    table: Any = scores
+    lines: Any = _means(table, pooled)
+    levels = lines.dropna(subset="f1").groupby("method")["level"].nunique()
+    whole = set(levels.index[levels == lines["level"].nunique()])
+    scored = table[table["method"].isin(whole) & table["f1"].notna()]
+    common = scored[scored.groupby(["level", "scenario"])["method"].transform("nunique") == len(whole)]
+    if common["level"].nunique() < lines["level"].nunique():
+        return lines.assign(interaction=np.nan, common=0)
+    shared: Any = _means(common, pooled)
+    centred: Any = double_centred(shared.pivot(index="method", columns="level", values="f1"))
+    places = list(lines[["method", "level"]].itertuples(index=False, name=None))
+    used = common.groupby("level")["scenario"].nunique()
+    return lines.assign(
+        interaction=[centred.loc[method, level] if method in whole else np.nan for method, level in places],
+        common=[used[level] if method in whole else 0 for method, level in places],
+    )
+
+
+def _means(scores: pd.DataFrame, pooled: bool) -> pd.DataFrame:
+    """`level`, `method`, `f1` (a mean over scenarios, or of pooled counts), `n` (scenarios with a score)."""
+    table: Any = scores
+    grouped = table.groupby(["level", "method"])
+    lines = grouped.agg(f1=("f1", "mean"), n=("f1", "count")).reset_index()
+    if pooled:
+        sums = grouped[["hit", "fp", "true"]].sum().reset_index()
+        lines["f1"] = 2 * sums["hit"] / (sums["hit"] + sums["fp"] + sums["true"])
+    return lines
 
 
 def double_centred(table: pd.DataFrame) -> pd.DataFrame:
@@ -82,14 +112,6 @@ def double_centred(table: pd.DataFrame) -> pd.DataFrame:
 
 def _by_graph(units: pd.DataFrame, factor: str) -> pd.DataFrame:
     table: Any = with_levels(units, factor)
-    table = table.assign(level=table["level"].astype(str), n=table["f1"].notna().astype(int))
-    return table.groupby(["factor", "level", "split", "method"]).agg({"f1": "mean", "n": "sum"}).reset_index()
-
-
-def _by_child(counts: pd.DataFrame, pooled: bool) -> pd.DataFrame:
-    table: Any = counts
-    how = {"f1": "mean", "scenario": "nunique", "hit": "sum", "fp": "sum", "true": "sum"}
-    lines = table.groupby(["factor", "level", "split", "method"]).agg(how).reset_index()
-    if pooled:
-        lines["f1"] = 2 * lines["hit"] / (lines["hit"] + lines["fp"] + lines["true"])
-    return lines.rename(columns={"scenario": "n"})
+    return table.assign(level=table["level"].astype(str)).loc[
+        :, ["factor", "level", "split", "scenario", "method", "f1"]
+    ]

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from arena.errors import RunError
+
 ROUNDS = 1000
 LEVEL = 0.95
 
@@ -41,7 +43,14 @@ def bootstrap_means(
 
 
 def resamples(k: int, rounds: int, seed: int) -> np.ndarray:
-    """`[rounds, k]`, how often each of `k` rows is drawn in each resample."""
+    """`[rounds, k]`, how often each of `k` rows is drawn in each resample.
+
+    Raises:
+        RunError: If `rounds` or `seed` is no number of such things.
+    """
+    for name, value, least in (("rounds", rounds, 1), ("seed", seed, 0)):
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            raise RunError(f"{name} is {value!r}; it must be a whole number of at least {least}")
     drawn = np.random.default_rng(seed).integers(k, size=(rounds, k))
     return np.bincount((drawn + k * np.arange(rounds)[:, None]).ravel(), minlength=rounds * k).reshape(rounds, k) * 1.0
 

@@ -30,7 +30,8 @@ def protocols(
         RunError: If no scenario has a protocol in that split, or none the default one.
     """
     units: Any = with_levels(unit_scores(source), "protocol")
-    units = units[units["split"] == split].assign(protocol=units["level"].astype(str))
+    units = units[units["split"] == split]
+    units = units.assign(protocol=units["level"].astype(str))
     found = sorted(set(units["protocol"]))
     if default not in found:
         raise RunError(

@@ -14,7 +14,7 @@ from eval.analysis.intervals import ROUNDS, resamples
 METRICS = {"f1": True, "shd": False}
 COLUMNS = [
     *("split", "metric", "method", "mean_rank", "rank_low", "rank_high", "first", "critical_difference", "groups"),
-    *("friedman", "p_value", "n", "left_out"),
+    *("friedman", "p_value", "n", "left_out", "without"),
 ]
 
 
@@ -34,20 +34,28 @@ def ranks(source: Source, *, alpha: float = 0.05, rounds: int = ROUNDS, seed: in
         interval of the mean rank), `first` (share of resamples in which the method has the best mean rank),
         `critical_difference` (Nemenyi), `groups` (all largest sets of neighbours that it does not separate, `a, b | b,
         c`; the same text on each line), `friedman`, `p_value`, `n` (scenarios), `left_out` (scenarios that some method
-        has no score on).
+        has no score on), `without` (methods that take the split and have no score at all, which are not ranked).
 
     Raises:
         RunError: If no split has two methods with a score on a common scenario.
     """
+    if not isinstance(alpha, int | float) or not 0 < alpha < 1:
+        raise RunError(f"alpha is {alpha!r}; it must lie between 0 and 1")
     units: Any = competitors(unit_scores(source))
     parts = []
     for split, part in units.groupby("split"):
+        refused = part.groupby("method").agg({"completed": "sum", "missing": "sum", "unsupported": "sum"})
+        refused = refused[(refused["completed"] == 0) & (refused["missing"] == refused["unsupported"])]
+        part = part[~part["method"].isin(set(refused.index))]
+        lost = part.groupby("method")["completed"].sum()
+        lost = ", ".join(sorted(lost[lost == 0].index))
         for metric, larger in METRICS.items():
             table = score_table(part, metric).dropna(axis=1, how="all")
             whole = table.dropna()
             if table.shape[1] >= 2 and len(whole):
                 lines = _ranks(whole, larger, alpha, rounds, seed)
-                parts.append(lines.assign(split=split, metric=metric, n=len(whole), left_out=len(table) - len(whole)))
+                tallies = {"n": len(whole), "left_out": len(table) - len(whole), "without": lost}
+                parts.append(lines.assign(split=split, metric=metric, **tallies))
     if not parts:
         raise RunError("ranks need at least two methods, and a scenario on which all methods of a split have a score")
     return pd.concat(parts, ignore_index=True).loc[:, COLUMNS]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from arena.errors import RunError
+from eval.report.formats import md_cell
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -32,7 +33,7 @@ def to_md(tables: dict[str, tuple[str, pd.DataFrame]]) -> str:
     parts = []
     for name, (title, table) in tables.items():
         lines = [f"## {name}: {title}", "", _line(map(str, table.columns)), _line("---" for _ in table.columns)]
-        lines += [_line(cell.replace("|", "\\|") for cell in cells) for cells in _cells(table)]
+        lines += [_line(map(md_cell, cells)) for cells in _cells(table)]
         parts.append("\n".join(lines) + "\n")
     return "\n".join(parts)
 

@@ -9,6 +9,7 @@ import pandas as pd
 from arena.errors import RunError
 from eval.analysis.frame import Source, as_rows, unit_scores
 from eval.analysis.priors import priors
+from methods.base import Status
 
 #: Shares of all graphs at which cumulated time is read: the proportions of the paper's nested runs.
 NESTED = (0.1, 0.2, 0.5, 1.0)
@@ -58,8 +59,10 @@ def runtime(source: Source, *, split: str = "obs", pretrained: Collection[str] |
 
 
 def cumulated(rows: pd.DataFrame) -> pd.DataFrame:
-    """Total time of nested runs: `method`, `d`, `k` (graphs), `seconds` (one load, and k graphs)."""
+    """Total time of nested runs: `method`, `d`, `k` (graphs), `seconds` (one load and k graphs); of completed rows."""
     table: Any = rows.dropna(subset=["seconds_fit", "d"])
+    if "status" in table.columns:
+        table = table[table["status"] == Status.completed]
     table = table.assign(batch=table["batch"] if "batch" in table.columns else 1)
     parts = []
     for (method, d), part in table.groupby(["method", "d"]):

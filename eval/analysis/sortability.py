@@ -39,7 +39,8 @@ def sortability(source: Source, *, which: str | None = None, rounds: int = ROUND
     parts, cell = [], ["family", "split", "method"]
     for name in [which] if which else list(WHICH):
         # A property of the table: also rows without a score know it.
-        known = rows.groupby(["scenario", "split"])[WHICH[name]].mean().rename("sorted")
+        tables = rows.dropna(subset=[WHICH[name]]).drop_duplicates(["scenario", "split", "replicate"])
+        known = tables.groupby(["scenario", "split"])[WHICH[name]].mean().rename("sorted")
         table = units.join(known, on=["scenario", "split"]).dropna(subset=["sorted", "f1"])
         related = {key: _spearman(part["sorted"], part["f1"]) for key, part in table.groupby(cell)}
         place = np.clip(np.searchsorted(EDGES, table["sorted"], side="right") - 1, 0, len(EDGES) - 2)

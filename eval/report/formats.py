@@ -27,6 +27,7 @@ FORMATS = ("table", "csv", "md", "latex", "json")
 _TEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"} | {
     mark: f"\\{mark}" for mark in "&%$#_{}"
 }
+_TEX |= {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}"}
 #: A spread stands behind its mean, not in a column of its own.
 _TEX_COLUMNS = (
     *("f1", "f1_paper", "shd", "shd_paper", "precision", "recall", "nshd", "reachability_distance", "sid", "auroc"),
@@ -58,11 +59,17 @@ def to_md(board: "pd.DataFrame") -> str:
     for line, best in zip(records(board), best_cells(board), strict=True):
         cells = []
         for name in names:
-            text = show(name, line[name]).replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ")
+            text = md_cell(show(name, line[name]))
             text = f"*{text}* (floor)" if name == "method" and line["control"] else text
             cells.append(f"**{text}**" if name in best else text)
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
+
+
+def md_cell(text: str) -> str:
+    """A text as the cell of a Markdown table: no pipe ends it, and no HTML is in it."""
+    text = text.replace("&", "&amp;").replace("<", "&lt;")
+    return text.replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ")
 
 
 def to_latex(board: "pd.DataFrame") -> str:

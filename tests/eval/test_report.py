@@ -1,5 +1,6 @@
 """Reports: the same numbers in every format, nothing from elsewhere, nothing unescaped."""
 
+import html
 import io
 import json
 import re
@@ -69,7 +70,8 @@ def test_all_formats_hold_the_same_numbers(finished):
     assert len(header) == len(columns) and len(lines) == len(board)
     for cells, (_, row) in zip(lines, board.iterrows(), strict=True):
         for name, cell in zip(columns, cells, strict=True):
-            assert cell.strip().strip("*").replace("\\|", "|") == show(name, row[name])
+            assert html.unescape(cell.strip().strip("*").replace("\\|", "|")) == show(name, row[name])
+    assert "<i>" not in to_md(board)
 
 
 def test_floors_are_printed_last_and_never_best():

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from arena.errors import RunError
+from eval import provenance
 from eval.store import FILENAME, SCHEMA_VERSION, Key, Store
 
 
@@ -217,3 +218,25 @@ def test_one_writer_and_readers_beside_it(tmp_path):
             store.add(row(replicate=1))
             assert len(reader.rows()) == 2
     Store(path, write=True).close()
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"starts": 3}'])
+def test_a_damaged_record_is_one_error(content, tmp_path):
+    (tmp_path / "run.json").write_text(content)
+    with pytest.raises(RunError, match="run.json is damaged"):
+        provenance.read(tmp_path)
+
+
+def test_damaged_pages_are_one_error(tmp_path):
+    path = tmp_path / FILENAME
+    with Store(path, write=True) as store:
+        for replicate in range(50):
+            store.add(row(replicate=replicate))
+    content = bytearray(path.read_bytes())
+    content[4096:] = b"\xff" * len(content[4096:])
+    path.write_bytes(content)
+    with (
+        pytest.raises(RunError, match="cannot be read|is not a run that can be read"),
+        Store(path, write=False) as store,
+    ):
+        store.rows()

@@ -22,7 +22,9 @@ _HOME = {
     "SourceError": "arena.errors",
     "SpecError": "arena.errors",
     "adjacency": "arena.sampling",
+    "answer_key": "arena.plants",
     "ate": "arena.interventions",
+    "auto_calibrate": "arena.thresholds",
     "compile": "arena.compiler",
     "counterfactual": "arena.interventions",
     "do": "arena.interventions",
@@ -58,8 +60,10 @@ if TYPE_CHECKING:
     from arena.dataset import Dataset
     from arena.errors import ArenaError, DataError, MethodError, RunError, SourceError, SpecError
     from arena.interventions import ate, counterfactual, do, expectation, shift, soft
+    from arena.plants import answer_key
     from arena.sampling import adjacency, sample, sample_batch
     from arena.scm import SCM
     from arena.selection import Selection
     from arena.spec import NodeSpec, SCMSpec, json_schema
+    from arena.thresholds import auto_calibrate
     from eval.launch import run

@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal, NoReturn
 import typer
 
 from arena.analyze_cli import analyze
+from arena.hypotheses_cli import judge, simulate
 from arena.setup_cli import checkpoints, environments
 
 app = typer.Typer(
@@ -26,6 +27,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+app.command()(simulate)
+app.command()(judge)
 app.add_typer(environments)
 app.add_typer(checkpoints)
 app.command()(analyze)
@@ -219,7 +222,12 @@ def audit(
 
 
 def main() -> None:
-    """Entry point: errors that the input causes are one line, not a traceback."""
+    """Entry point of the command."""
+    run_command(app)
+
+
+def run_command(app: typer.Typer) -> None:
+    """Run a command line: errors that the input causes are one line, not a traceback."""
     from arena.errors import ArenaError
 
     _keep_compiled_programs()

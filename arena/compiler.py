@@ -9,7 +9,7 @@ from arena.blocks import GivenRoot, RootBlock, gaussian_mix
 from arena.dag import topological_order
 from arena.errors import SpecError
 from arena.scm import SCM
-from arena.spec import SCMSpec
+from arena.spec import NodeSpec, SCMSpec
 from mechanisms.base import Blueprint, Component, FamilyError, check_padding, round_up, stack
 
 #: Parents are padded to a multiple of this.
@@ -39,8 +39,14 @@ def compile(spec: SCMSpec, *, dtype=np.float32) -> SCM:
     return jax.device_put(compile_on_host(spec, dtype=dtype))
 
 
-def compile_on_host(spec: SCMSpec, *, dtype=np.float32, widths: Sequence[int] = ()) -> SCM:
-    """As `compile`, with numpy leaves; parents are padded to the first of `widths` that is enough."""
+def compile_on_host(
+    spec: SCMSpec, *, dtype=np.float32, widths: Sequence[int] = (), vocabulary: Sequence[Blueprint] = ()
+) -> SCM:
+    """As `compile`, with numpy leaves.
+
+    Parents are padded to the first of `widths` that is enough. Each component of `vocabulary` has a bank, with no slot
+    where no node uses it.
+    """
     d = len(spec.nodes)
     index = {name: j for j, name in enumerate(spec.names)}
     order = topological_order(spec.adjacency)
@@ -48,12 +54,14 @@ def compile_on_host(spec: SCMSpec, *, dtype=np.float32, widths: Sequence[int] = 
     width = next((width for width in widths if most <= width), round_up(most, PARENTS_STEP))
 
     parents = np.full((d, width), d, np.int32)
-    equations, channels = _Banks(width, dtype), _Banks(width, dtype)
+    known = [[b for b in vocabulary if (b.cls.kind == "mechanism") == first] for first in (True, False)]
+    equations, channels = _Banks(width, dtype, known[0]), _Banks(width, dtype, known[1])
     mechanism, noise = np.zeros((d, 2), np.int32), np.zeros((d, 2), np.int32)
     steps_of_roots = []
     for step, j in enumerate(order):
         node = spec.nodes[j]
         parents[step, : len(node.parents)] = [index[p] for p in node.parents]
+        _check_calibrated(node)
         try:
             if node.parents:
                 check_padding(node.component, len(node.parents))
@@ -88,6 +96,13 @@ def compile_on_host(spec: SCMSpec, *, dtype=np.float32, widths: Sequence[int] = 
     )
 
 
+def _check_calibrated(node: NodeSpec) -> None:
+    for field, array in node.component.arrays.items() if node.parents else ():
+        if array.dtype.kind == "f" and np.isnan(array).any():
+            found = f"found numbers of its mechanism ('{field}') that calibration has to set"
+            raise SpecError(f"variable '{node.name}': {found}; use arena.auto_calibrate(spec)")
+
+
 def root_block(spec: SCMSpec, dtype) -> RootBlock:
     """The joint block of a spec's roots, over all columns."""
     assert spec.root_block is not None
@@ -108,9 +123,10 @@ def bank_key(blueprint: Blueprint) -> BankKey:
 class _Banks:
     """Collects the components of a graph, then stacks those of equal key."""
 
-    def __init__(self, width: int, dtype):
+    def __init__(self, width: int, dtype, vocabulary: Sequence[Blueprint]):
         self.width, self.dtype = width, dtype
-        self.members: dict[BankKey, list[tuple[int, Blueprint]]] = {}
+        self.members: dict[BankKey, list[tuple[int, Blueprint]]] = {bank_key(one): [] for one in vocabulary}
+        self.vocabulary = {bank_key(one): one for one in vocabulary}
 
     def add(self, step: int, blueprint: Blueprint) -> None:
         self.members.setdefault(bank_key(blueprint), []).append((step, blueprint))
@@ -119,6 +135,10 @@ class _Banks:
         """The banks in the order of their keys; writes bank and slot of each step into `table` `[d, 2]`."""
         banks = []
         for number, key in enumerate(sorted(self.members)):
+            if not self.members[key]:
+                bank = stack([self.vocabulary[key]], self.width, self.dtype)
+                banks.append(jax.tree.map(lambda leaf: leaf[:0], bank))
+                continue
             steps, blueprints = zip(*self.members[key], strict=True)
             table[list(steps)] = [(number, slot) for slot in range(len(steps))]
             banks.append(stack(blueprints, self.width, self.dtype))

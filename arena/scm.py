@@ -78,6 +78,19 @@ class SCM(eqx.Module):
     @eqx.filter_jit
     def evaluate(self, noise: Float[Array, "n d *two"]) -> Float[Array, "n d"]:
         """The values of units with the given noise, interventions included; `noise` as from `draw_noise`."""
+        u, second = self.exogenous(noise)
+
+        def step(x, row):
+            _, value = self.node(row, x, u, second)
+            return x.at[row[0]].set(value), None
+
+        x = jnp.zeros((self.d + 1, noise.shape[0]), u.dtype)
+        # Checkpointed: values are cheap to recompute; what a gradient would store of 256 features is not.
+        x, _ = jax.lax.scan(jax.checkpoint(step), x, (self.order, self.parents, self.mechanism, self.noise))
+        return x[: self.d].T
+
+    def exogenous(self, noise: Float[Array, "n d *two"]) -> tuple[Float[Array, "d n"], Float[Array, "d n"] | None]:
+        """Noise as from `draw_noise`, by column: uniform, or the value that a root block gives; and the second one."""
         d, n = self.d, noise.shape[0]
         if self.gain.ndim == 2 and len(self.gain) != n:
             raise SpecError(f"the SCM is edited for {len(self.gain)} rows, found noise for {n}")
@@ -88,32 +101,37 @@ class SCM(eqx.Module):
         u = (noise if self.extra is None else noise[..., 0]).T
         if self.block is not None:
             u = jnp.where(self.block.member[:, None], self.block(u), u)
+        return u, None if self.extra is None else noise[..., 1].T
+
+    def node(self, row: tuple[Any, ...], x: Float[Array, "columns n"], u: Float[Array, "d n"], second: Any) -> Any:
+        """One step: the structural equation of a node, and its value, interventions included.
+
+        Args:
+            row: Column, parents, mechanism and noise of the step.
+            x: Values by column, of the parents at least, then a row of zeros.
+            u, second: As from `exogenous`.
+
+        Returns:
+            The signal, scaled as the value is, and the value; both `[n]`.
+        """
+        j, parents, mechanism, noise = row
         strength, gain, offset = (by_node(table) for table in (self.strength, self.gain, self.offset))
-        center, scale = jnp.asarray(self.center), jnp.asarray(self.scale)
-
-        def step(x, row):
-            j, parents, mechanism, noise_slot = row
-            columns = x[parents]
-            signal = strength[j] * self.signal(mechanism, columns)
-            value = self.disturbed(noise_slot, signal, u[j], columns)
-            if self.extra is not None:
-                value = value + jnp.asarray(self.extra)[j] * standard_normal(noise[:, j, 1])
-            value = intervened((value - center[j]) / scale[j], gain[j], offset[j])
-            return x.at[j].set(value), None
-
-        x = jnp.zeros((d + 1, n), u.dtype)
-        # Checkpointed: values are cheap to recompute; what a gradient would store of 256 features is not.
-        x, _ = jax.lax.scan(jax.checkpoint(step), x, (self.order, self.parents, self.mechanism, self.noise))
-        return x[:d].T
+        center, scale = jnp.asarray(self.center)[j], jnp.asarray(self.scale)[j]
+        columns = x[parents]
+        signal = strength[j] * self.signal(mechanism, columns)
+        value = self.disturbed(noise, signal, u[j], columns)
+        if second is not None:
+            value = value + jnp.asarray(self.extra)[j] * standard_normal(second[j])
+        return (signal - center) / scale, intervened((value - center) / scale, gain[j], offset[j])
 
     def sample(self, key: PRNGKeyArray, n: int) -> Float[Array, "n d"]:
         """Values of n fresh units: `evaluate(draw_noise(key, n))`."""
         return self.evaluate(self.draw_noise(key, n))
 
-    def signal(self, mechanism: Int[Array, "2"], columns: Float[Array, "k n"]) -> Float[Array, " n"]:
-        """A structural equation, by bank and slot, on the parents' values."""
+    def signal(self, mechanism: Int[Array, "2"], columns: Float[Array, "k n"], rows=None) -> Float[Array, " n"]:
+        """A structural equation, by bank and slot, on the parents' values; the given rows of them, if any are given."""
         branches = [*map(_signal_of, self.mechanisms), _no_signal]
-        return jax.lax.switch(mechanism[0], branches, mechanism[1], columns)
+        return jax.lax.switch(mechanism[0], branches, mechanism[1], columns, rows)
 
     def disturbed(self, noise: Int[Array, "2"], signal, u, columns) -> Float[Array, " n"]:
         """The signal with its noise, or the root's value, by bank and slot."""
@@ -145,10 +163,10 @@ def slot_of(bank: Component, slot: Int[Array, ""]) -> Any:
 
 
 def _signal_of(bank: Component):
-    return lambda slot, columns: jax.vmap(slot_of(bank, slot), in_axes=1)(columns)
+    return lambda slot, columns, rows: slot_of(bank, slot).over(columns, rows)
 
 
-def _no_signal(slot, columns):
+def _no_signal(slot, columns, rows):
     return jnp.zeros(columns.shape[1], columns.dtype)
 
 

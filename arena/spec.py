@@ -220,6 +220,7 @@ class SCMSpec(_Model, frozen=True):
         stressors: What acts on tables and interventions after the SCM (paper A.1, Difficulty variants), in this order.
         factors: phi(S) (paper 3.2): what slices are cut by.
         description: What the scenario is.
+        outcome: The variable that hypotheses are about, where the scenario is made for them.
         schema_version: Version of this format.
 
     Raises:
@@ -234,6 +235,7 @@ class SCMSpec(_Model, frozen=True):
     stressors: Many[Stressor] = ()
     factors: Annotated[dict[Name, Factor], FROZEN, Field(validate_default=True)] = {}
     description: Text | None = None
+    outcome: Name | None = None
     schema_version: Annotated[Literal[1], WHOLE] = SCHEMA_VERSION
 
     @model_validator(mode="after")
@@ -249,6 +251,8 @@ class SCMSpec(_Model, frozen=True):
                     raise FieldError("parents", f"found '{parent}'{hint}, which is not a variable", node.name)
         self._check_acyclic()
         self._check_roots()
+        if self.outcome is not None and self.outcome not in known:
+            raise FieldError("outcome", f"found '{self.outcome}'{did_you_mean(self.outcome, known)}, not a variable")
         for stressor in self.stressors:
             for name in stressor.variables:
                 if name not in known:

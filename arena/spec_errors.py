@@ -105,7 +105,12 @@ def first_error(error: ValidationError, data: Any, model: type[BaseModel]) -> st
         f"variable {show(variable)}" if variable else "",
         f"field '{'.'.join(map(str, path))}'" if path else "",
     ]
-    return f"{', '.join(filter(None, parts)) or 'spec'}: {message}"
+    return one_line(f"{', '.join(filter(None, parts)) or 'spec'}: {message}")
+
+
+def one_line(text: str) -> str:
+    """The text with what cannot be printed escaped."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def _flatten(error: ValidationError, data: Any, model: type[BaseModel]) -> list[tuple[tuple, str | None, str, bool]]:

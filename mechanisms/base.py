@@ -26,6 +26,7 @@ from mechanisms.parameters import Parameters
 Array = Any
 Kind = Literal["mechanism", "noise", "root"]
 ValueKind = Literal["continuous", "binary", "ordinal", "categorical", "count"]
+Link = Literal["identity", "logit", "log"]
 
 REGISTRY: dict[Kind, dict[str, type["Component"]]] = {"mechanism": {}, "noise": {}, "root": {}}
 
@@ -147,6 +148,13 @@ class Mechanism(Component):
         """`[parents] -> scalar`, one unit. Padded parents are 0."""
         raise NotImplementedError
 
+    def over(self, x: Array, rows: Array | None = None) -> Array:
+        """`[columns, n] -> [n]`, n units: the equation of the given rows of a table, of all rows if none are given.
+
+        For a family that reads few of its parents at a time, and need not have all of them side by side.
+        """
+        return jax.vmap(self, in_axes=1)(x if rows is None else x[rows])
+
 
 class Noise(Component):
     """How exogenous noise enters a structural node (paper A.1 Structural noise).
@@ -154,10 +162,13 @@ class Noise(Component):
     Attributes:
         calibrated: Scalar fields whose values follow from a calibration sample and not from the prior: `prior` leaves
             them out, `calibrate` gives them, a spec holds them like any other. `arrays` must take them as they are.
+        link: The scale on which causes add up, if the signal has one of its own: `logit` and `log` where the signal
+            sets the chance or the mean of a discrete value, `identity` where the noise is added to it.
     """
 
     kind: ClassVar[Kind] = "noise"
     calibrated: ClassVar[tuple[str, ...]] = ()
+    link: ClassVar[Link | None] = None
 
     @classmethod
     def prior(cls, rng: np.random.Generator) -> dict[str, Any]:

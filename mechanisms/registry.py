@@ -17,11 +17,13 @@ from mechanisms import (  # noqa: F401
     rational_ratio,
     rff_gp,
     saturation_clip,
+    terms,
     tree_based,
     trig_periodic,
 )
 from mechanisms.base import REGISTRY, Component, Kind, is_shipped
 from mechanisms.noise import (  # noqa: F401
+    bernoulli_logit,
     beta,
     censored,
     exponential,
@@ -32,6 +34,7 @@ from mechanisms.noise import (  # noqa: F401
     mixture_outlier,
     multiplicative_lognormal,
     none,
+    poisson_log,
     quantized,
     rff_heteroskedastic,
     student_t,
@@ -56,6 +59,8 @@ from mechanisms.roots import gumbel as gumbel_root  # noqa: F401
 from mechanisms.roots import uniform as uniform_root  # noqa: F401
 
 KINDS: tuple[Kind, ...] = ("mechanism", "noise", "root")
+#: Families that authors write and random specs do not draw: the paper's synthetic pool has none of them.
+AUTHORED = ("formula", "terms", "bernoulli_logit", "poisson_log")
 
 
 def families(kind: Kind) -> dict[str, type[Component]]:
@@ -66,3 +71,8 @@ def families(kind: Kind) -> dict[str, type[Component]]:
 def shipped(kind: Kind) -> tuple[str, ...]:
     """The families of one kind that are this package's own, and no user's, sorted."""
     return tuple(sorted(family for family, cls in REGISTRY[kind].items() if is_shipped(cls)))
+
+
+def drawn(kind: Kind) -> tuple[str, ...]:
+    """The shipped families that random specs are made of, unless told otherwise."""
+    return tuple(family for family in shipped(kind) if family not in AUTHORED)

@@ -224,7 +224,7 @@ def _mix(
 def _known(kind: Kind, among: Sequence[str] | None) -> list[str]:
     """The families to draw from: those given, or those that this package ships."""
     if among is None:
-        return [family for family in registry.shipped(kind) if family != "formula"]
+        return list(registry.drawn(kind))
     families = registry.families(kind)
     for family in [among] if isinstance(among, str) else among:
         if family not in families:

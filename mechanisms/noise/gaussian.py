@@ -10,6 +10,8 @@ SCALE = (0.05, 0.45)  # paper A.1, Gaussian
 class Gaussian(Noise, family="gaussian"):
     """signal + scale * standard normal. Prior: scale in [0.05, 0.45]."""
 
+    link = "identity"
+
     scale: Float[Array, ""] = param("standard deviation", gt=0.0, pad=1.0)
 
     @classmethod

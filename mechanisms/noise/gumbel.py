@@ -15,6 +15,8 @@ class Gumbel(Noise, family="gumbel"):
     Prior: scale in [0.03, 0.35].
     """
 
+    link = "identity"
+
     scale: Float[Array, ""] = param("scale; the standard deviation is 1.28 times as large", gt=0.0, pad=1.0)
 
     @classmethod

@@ -11,6 +11,8 @@ SCALE = (0.03, 0.35)  # paper A.1, Laplace
 class Laplace(Noise, family="laplace"):
     """signal + Laplace of scale b, whose standard deviation is b sqrt(2). Prior: scale in [0.03, 0.35]."""
 
+    link = "identity"
+
     scale: Float[Array, ""] = param("scale b", gt=0.0, pad=1.0)
 
     @classmethod

@@ -6,6 +6,8 @@ from mechanisms.base import Noise
 class NoNoise(Noise, family="none"):
     """The signal itself."""
 
+    link = "identity"
+
     @classmethod
     def prior(cls, rng):
         return {}

@@ -26,6 +26,8 @@ class StudentTParameters(Parameters, frozen=True):
 class StudentT(Noise, family="student_t"):
     """signal + scale * t. Prior (paper A.1): degrees of freedom in [2.5, 8], scale in [0.03, 0.30]."""
 
+    link = "identity"
+
     granularity = quantiles.TABLE
 
     table: Float[Array, "four intervals"] = param("quantiles at scale 1")

@@ -10,6 +10,8 @@ SCALE = (0.05, 0.45)  # paper A.1, Uniform
 class Uniform(Noise, family="uniform"):
     """signal + uniform on [-scale, scale]. Prior: scale in [0.05, 0.45]."""
 
+    link = "identity"
+
     scale: Float[Array, ""] = param("half-width", gt=0.0, pad=1.0)
 
     @classmethod

@@ -21,7 +21,7 @@ def bounds(counts, size):
 
 def tags(kind):
     families = registry.families(kind)
-    return {getattr(families[f], "tag", f) for f in registry.shipped(kind) if f != "formula"}
+    return {getattr(families[f], "tag", f) for f in registry.drawn(kind)}
 
 
 @pytest.mark.parametrize("d", SIZES)

@@ -11,6 +11,7 @@ from mechanisms.base import Blueprint, ParameterError
 
 NOISES = registry.families("noise")
 PARENTS = ["a", "b", "c"]
+DRAWS = ("bernoulli_logit", "poisson_log")  # the signal is no value, but the log-odds or the log mean of one
 EXTREMES = np.array([2.0**-24, 1.0 - 2.0**-24])
 U = (np.linspace(0, 2**23 - 1, 20_000).astype(np.int64) + 0.5) * 2.0**-23
 
@@ -162,7 +163,15 @@ def test_quantized_values_lie_on_the_grid_nearest_to_the_noisy_ones(step):
 
 
 def test_every_noise_family_is_checked():
-    others = {"none", "multiplicative_lognormal", "mixture_outlier", "rff_heteroskedastic", "censored", "quantized"}
+    others = {
+        "none",
+        "multiplicative_lognormal",
+        "mixture_outlier",
+        "rff_heteroskedastic",
+        "censored",
+        "quantized",
+        *DRAWS,
+    }
     assert {family for family, *_ in CASES} | others == set(NOISES)
 
 
@@ -179,7 +188,7 @@ def test_values_are_finite_and_rise_with_u(family, seed):
             assert (direction * np.diff(values) >= -1e-6 * (np.ptp(values) + abs(signal))).all()
 
 
-@pytest.mark.parametrize("family", sorted(set(NOISES) - {"censored"}))
+@pytest.mark.parametrize("family", sorted(set(NOISES) - {"censored", *DRAWS}))
 def test_noise_is_centred(family):
     """The expected value is the signal; of censored noise, only before clipping."""
     noise = from_prior(family, 1)
@@ -207,6 +216,8 @@ RANGES = {
     "exponential": {"rate": (0.8, 4.0), "scale": (0.03, 0.35)},
     "gumbel": {"scale": (0.03, 0.35)},
     "none": {},
+    "bernoulli_logit": {"bias": (-1, 1)},
+    "poisson_log": {"bias": (0, 2)},
 }  # fmt: skip
 
 
@@ -247,6 +258,26 @@ def test_gradients_are_finite(family):
     inputs = noise, jnp.float32(0.4), jnp.asarray([0.3, -0.2, 0.5], jnp.float32)
     slopes = jax.jit(jax.vmap(slope, in_axes=(None, 0)))(inputs, jnp.asarray([*EXTREMES, 0.03, 0.5], jnp.float32))
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(slopes))
+
+
+@pytest.mark.parametrize("signal, bias", [(-2.0, 0.5), (0.0, 0.0), (1.2, -0.3)])
+def test_binary_outcomes_are_the_bernoulli_quantile(signal, bias):
+    values = run(build("bernoulli_logit", bias=bias), signal, U)
+    expected = stats.bernoulli(1.0 / (1.0 + np.exp(-(signal + bias)))).ppf(U)
+    assert (values != expected).mean() < 1e-4  # next to the jump, float32 may fall on the other side
+
+
+@pytest.mark.parametrize("mean", [1e-3, 0.7, 5.0, 60.0, 900.0])
+def test_counts_are_the_poisson_quantile(mean):
+    values = run(build("poisson_log", bias=np.log(mean) - 0.4), 0.4, U)
+    expected = stats.poisson(mean).ppf(U)
+    apart, inner = np.abs(values - expected), (U > 1e-5) & (U < 1 - 1e-5)
+    assert apart[inner].max() <= 1 and apart.max() <= 2 and (apart > 0).mean() < 2e-3 + 1e-5 * mean
+    assert values.mean() == pytest.approx(expected.mean(), rel=1e-3)
+
+
+def test_a_mean_that_explodes_is_capped():
+    assert run(build("poisson_log"), 1e3, U[::100]).mean() == pytest.approx(1000.0, rel=0.01)
 
 
 def test_censoring_bounds_the_wrong_way_round_are_refused():

@@ -1,0 +1,58 @@
+"""The commands `arena simulate` and `arena judge`: data for hypotheses, and verdicts on them.
+
+Everything but the argument parser is imported when a command needs it.
+"""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+Spec = Annotated[Path, typer.Argument(help="A spec with an outcome (JSON).")]
+Seed = Annotated[int, typer.Option(min=0, help="Another seed: other units of the same world.")]
+
+
+def simulate(
+    spec: Spec,
+    out: Annotated[Path, typer.Option(help="Folder to write to.")],
+    n: Annotated[int, typer.Option(min=1, help="Number of rows.")] = 40_000,
+    seed: Seed = 0,
+) -> None:
+    """Write the dataset of a spec, the roles and types of its columns, and its answer key."""
+    from eval.hypotheses.files import write_simulation
+
+    _say(", ".join(map(str, write_simulation(_simulator(spec, seed), n, out).values())))
+
+
+def judge(
+    spec: Spec,
+    proposals: Annotated[Path, typer.Argument(help="Structured proposals: a list in a JSON file.")],
+    out: Annotated[Path | None, typer.Option(help="Where to write the report (JSON).")] = None,
+    units: Annotated[int, typer.Option(min=1000, help="Units of each experiment.")] = 40_000,
+    seed: Seed = 0,
+) -> None:
+    """Judge proposals by experiments; print the scores, write every verdict with its numbers."""
+    from eval.hypotheses import files
+    from eval.hypotheses.evaluate import judge as judge_proposals
+
+    claims = files.read_proposals(proposals)
+    report = judge_proposals(_simulator(spec, seed), claims, units)
+    print(f"recall            {report.family_recall:.3f}  of {len(report.recoveries)} plants")
+    print(f"confirmed recall  {report.confirmed_recall:.3f}")
+    print(f"claim precision   {report.claim_precision:.3f}  of {len(report.verdicts)} proposals")
+    print(f"directional       {report.directional_precision:.3f}")
+    if out is not None:
+        written = files.write(out.parent, {out.name: files.as_json(report.as_json())})
+        _say(f"Verdicts: {written[out.name]}")
+
+
+def _simulator(spec: Path, seed: int) -> Any:
+    import arena
+    from eval.hypotheses.simulator import Simulator
+
+    return Simulator(arena.load(spec), seed=seed).auto_calibrate()
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)

@@ -249,19 +249,21 @@ class Terms(Mechanism, family="terms"):
         # One fused loop over the units for each pair of a shape and a derivation.
         branches = [branch(shape, derive) for shape in _SHAPES for derive in operands.DERIVATIONS]
 
-        def step(total, term):
-            weight, shapes, *factors = term
+        def times(value, factor):
+            shape, derivation, first, second, at, scale = factor
+            chosen = (shape - 1) * len(operands.DERIVATIONS) + derivation
+            apply = lambda: jax.lax.switch(chosen, branches, value, place[first], place[second], at, scale)  # noqa: E731
+            return jax.lax.cond(shape > 0, apply, lambda: value), None
 
-            def times(f, value):
-                derivation, first, second, at, scale = (numbers[f] for numbers in factors)
-                chosen = (shapes[f] - 1) * len(operands.DERIVATIONS) + derivation
-                return jax.lax.switch(chosen, branches, value, place[first], place[second], at, scale)
+        def step(total, term):
+            weight, *factors = term
 
             def added():
                 # The first factor is never left out; the second may be.
-                return total + jax.lax.fori_loop(0, jnp.sum(shapes > 0), times, jnp.full_like(total, weight))
+                product, _ = jax.lax.scan(times, jnp.full_like(total, weight), tuple(factors))
+                return total + product
 
-            return jax.lax.cond(shapes[0] > 0, added, lambda: total), None
+            return jax.lax.cond(factors[0][0] > 0, added, lambda: total), None
 
         fields = (self.weight, self.shape, self.derivation, self.first, self.second, self.at, self.scale)
         start = jnp.full(x.shape[1], self.bias, x.dtype)

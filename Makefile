@@ -11,7 +11,7 @@ demo: $(VENV)/demo.stamp
 	$(BIN)/arena demo --jobs $(JOBS) --out runs/demo
 
 test: $(VENV)/test.stamp lint
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 lint: $(VENV)/test.stamp
 	$(BIN)/ruff check .

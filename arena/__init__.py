@@ -15,6 +15,7 @@ _HOME = {
     "Dataset": "arena.dataset",
     "MethodError": "arena.errors",
     "NodeSpec": "arena.spec",
+    "ProviderError": "arena.errors",
     "RunError": "arena.errors",
     "SCM": "arena.scm",
     "SCMSpec": "arena.spec",
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
     from arena import real, synthetic
     from arena.compiler import compile
     from arena.dataset import Dataset
-    from arena.errors import ArenaError, DataError, MethodError, RunError, SourceError, SpecError
+    from arena.errors import ArenaError, DataError, MethodError, ProviderError, RunError, SourceError, SpecError
     from arena.interventions import ate, counterfactual, do, expectation, shift, soft
     from arena.plants import answer_key
     from arena.sampling import adjacency, sample, sample_batch

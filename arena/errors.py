@@ -23,3 +23,7 @@ class MethodError(ArenaError):
 
 class RunError(ArenaError):
     """A run directory that cannot be used for what was asked."""
+
+
+class ProviderError(ArenaError):
+    """A provider of language models that cannot be used: unknown, not installed, no credentials, out of reach."""

@@ -27,17 +27,34 @@ def simulate(
 
 def judge(
     spec: Spec,
-    proposals: Annotated[Path, typer.Argument(help="Structured proposals: a list in a JSON file.")],
+    proposals: Annotated[
+        Path, typer.Argument(help="Structured proposals: a list in a JSON file. With --parse, texts.")
+    ],
     out: Annotated[Path | None, typer.Option(help="Where to write the report (JSON).")] = None,
     units: Annotated[int, typer.Option(min=1000, help="Units of each experiment.")] = 40_000,
     seed: Seed = 0,
+    parse: Annotated[bool, typer.Option("--parse", help="Have a language model read free text as claims.")] = False,
+    provider: Annotated[str | None, typer.Option(help="Whose model reads: anthropic, bedrock or openai.")] = None,
+    model: Annotated[str | None, typer.Option(help="Which model of the provider; a small one if omitted.")] = None,
+    replies: Annotated[Path | None, typer.Option(help="File of its replies; those in it are not asked for.")] = None,
 ) -> None:
     """Judge proposals by experiments; print the scores, write every verdict with its numbers."""
+    from arena.errors import ProviderError
     from eval.hypotheses import files
     from eval.hypotheses.evaluate import judge as judge_proposals
 
-    claims = files.read_proposals(proposals)
-    report = judge_proposals(_simulator(spec, seed), claims, units)
+    if parse:
+        from eval.hypotheses.parse import parse_file
+
+        simulator = _simulator(spec, seed)
+        parsed = parse_file(proposals, simulator.meta(units), provider, model, replies)
+        _say(parsed.summary())
+        report = parsed.beside(judge_proposals(simulator, parsed.claims, units))
+    elif provider or model or replies:
+        raise ProviderError("--provider, --model and --replies are about free text; expected --parse beside them")
+    else:
+        claims = files.read_proposals(proposals)
+        report = judge_proposals(_simulator(spec, seed), claims, units)
     print(f"recall            {report.family_recall:.3f}  of {len(report.recoveries)} plants")
     print(f"confirmed recall  {report.confirmed_recall:.3f}")
     print(f"claim precision   {report.claim_precision:.3f}  of {len(report.verdicts)} proposals")

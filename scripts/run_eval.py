@@ -1,6 +1,7 @@
 """Proposals against a spec: recall, precision, and every verdict; the same as `arena judge`.
 
 python scripts/run_eval.py specs/example.json scripts/example_proposals.json --out out/report.json
+python scripts/run_eval.py specs/example.json hypotheses.json --parse --provider bedrock
 """
 
 import typer

@@ -47,6 +47,7 @@ class Verdict:
         reason: Why, in plain language.
         checks: What was measured, in the order of the form's verifier.
         moved: How much raising the variable moves the outcome, in SD, and the Monte Carlo error.
+        text: What the claim was read from, if it was free text.
     """
 
     proposal: Proposal | None
@@ -54,6 +55,7 @@ class Verdict:
     reason: str
     checks: tuple[Check, ...] = ()
     moved: tuple[float, float] = (0.0, 0.0)
+    text: str | None = None
 
     @property
     def confirmed(self) -> bool:
@@ -111,6 +113,7 @@ class Report:
         claim_precision: Share of all proposals, malformed ones too, whose full claim was confirmed; 0 without any.
         directional_precision: Share of the proposals with a direction whose direction is right; a diagnostic.
         read_as: How the outcome was read, and the standard deviation that effects are in.
+        parsed_by: The language model that read the claims from free text, if one did.
     """
 
     outcome: str
@@ -123,11 +126,13 @@ class Report:
     n_units: int
     seed: int
     read_as: tuple[str, float]
+    parsed_by: str | None = None
 
     def as_json(self) -> dict[str, Any]:
         """The report as JSON."""
         return {
             "outcome": self.outcome,
+            **({} if self.parsed_by is None else {"parsed_by": self.parsed_by}),
             "recall": {"recall": self.family_recall, "confirmed_recall": self.confirmed_recall,
                        "n_plants": len(self.recoveries)},
             "precision": {"claim_precision": self.claim_precision,
@@ -269,7 +274,8 @@ def _share(part: int, whole: int) -> float:
 
 def _verdict_json(verdict: Verdict) -> dict[str, Any]:
     deciding = verdict.deciding
-    out: dict[str, Any] = {
+    out: dict[str, Any] = {} if verdict.text is None else {"text": verdict.text}
+    out |= {
         "proposal": verdict.proposal.model_dump() if verdict.proposal else None,
         "status": verdict.status,
         "reason": verdict.reason,

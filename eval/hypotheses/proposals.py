@@ -80,9 +80,11 @@ def read(data: Any, variables: Mapping[str, Variable], outcome: str) -> Proposal
     """One proposal as parsed from JSON.
 
     Args:
-        data: What was proposed; anything.
+        data: What was proposed; anything. A rejection stays one.
         variables: All variables of the data, the outcome among them.
     """
+    if isinstance(data, Rejection):
+        return data
     if isinstance(data, Proposal):
         proposal = data
     elif not isinstance(data, dict):

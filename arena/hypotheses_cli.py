@@ -37,24 +37,28 @@ def judge(
     provider: Annotated[str | None, typer.Option(help="Whose model reads: anthropic, bedrock or openai.")] = None,
     model: Annotated[str | None, typer.Option(help="Which model of the provider; a small one if omitted.")] = None,
     replies: Annotated[Path | None, typer.Option(help="File of its replies; those in it are not asked for.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Where to write a page for readers (HTML).")] = None,
 ) -> None:
     """Judge proposals by experiments; print the scores, write every verdict with its numbers."""
     from arena.errors import ProviderError
     from eval.hypotheses import files
-    from eval.hypotheses.evaluate import judge as judge_proposals
+    from eval.hypotheses.evaluate import Judge
 
+    simulator, parsed = _simulator(spec, seed), None
     if parse:
         from eval.hypotheses.parse import parse_file
 
-        simulator = _simulator(spec, seed)
         parsed = parse_file(proposals, simulator.meta(units), provider, model, replies)
         _say(parsed.summary())
-        report = parsed.beside(judge_proposals(simulator, parsed.claims, units))
+        claims: Any = parsed.claims
     elif provider or model or replies:
         raise ProviderError("--provider, --model and --replies are about free text; expected --parse beside them")
     else:
         claims = files.read_proposals(proposals)
-        report = judge_proposals(_simulator(spec, seed), claims, units)
+    judged = Judge(simulator, units)
+    report = judged.report(claims)
+    if parsed is not None:
+        report = parsed.beside(report)
     print(f"recall            {report.family_recall:.3f}  of {len(report.recoveries)} plants")
     print(f"confirmed recall  {report.confirmed_recall:.3f}")
     print(f"claim precision   {report.claim_precision:.3f}  of {len(report.verdicts)} proposals")
@@ -62,6 +66,10 @@ def judge(
     if out is not None:
         written = files.write(out.parent, {out.name: files.as_json(report.as_json())})
         _say(f"Verdicts: {written[out.name]}")
+    if html is not None:
+        from eval.hypotheses.page import write_html
+
+        _say(f"Page: {write_html(judged, report, claims, html)}")
 
 
 def _simulator(spec: Path, seed: int) -> Any:

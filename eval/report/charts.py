@@ -117,7 +117,7 @@ def ranked(frame: Frame, value: str = "f1", by: str = "method", rising: bool = F
     return [str(name) for name in means.sort_values(ascending=rising, na_position="last").index]
 
 
-def span(low: str, high: str, title: str, horizontal: bool = True, **options: Any) -> dict[str, Any]:
+def span(low: str, high: str, title: str | list[str], horizontal: bool = True, **options: Any) -> dict[str, Any]:
     """Channels of a bar from one column to another."""
     first, second = ("x", "x2") if horizontal else ("y", "y2")
     made = alt.X if horizontal else alt.Y

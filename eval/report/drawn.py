@@ -1,5 +1,6 @@
 """The figures of a page: for each analysis its chart, or why there is none."""
 
+import functools
 import importlib.util
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ def figures_available() -> bool:
     return all(importlib.util.find_spec(name) for name in ("altair", "vl_convert"))
 
 
+@functools.cache
 def library() -> str:
     """Vega, Vega-Lite and Vega-Embed as one script, which sets `window.vegaEmbed`."""
     import altair

@@ -3,7 +3,6 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from eval.report.graphs import scenario_graphs
 from eval.report.numbers import PUBLISHED, TITLES, best_cells, labels, records, says_something, show
 from eval.report.published import beside, real_tables
 from eval.report.slices import cut_boards
+from eval.report.template import render
 from eval.run import Run
 from eval.store import KEY, Key
 
@@ -44,7 +44,8 @@ def write_html(
     Raises:
         RunError: If the file cannot be written.
     """
-    html = _environment().from_string(_asset("report.html")).render(_content(run, list(by), figures, published))
+    scripts = ("report.js", "graph.js", "scenario.js")
+    html = render("report.html", _content(run, list(by), figures, published), scripts=scripts)
     path = Path(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -52,16 +53,6 @@ def write_html(
     except OSError as error:
         raise RunError(f"the report cannot be written to {path} ({error.strerror}); choose another --out") from None
     return path
-
-
-def _environment() -> Any:
-    import jinja2
-
-    environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "ensure_ascii": False, "allow_nan": False}
-    return environment
 
 
 def _content(run: Run, by: list[str], figures: bool, paper: bool) -> dict[str, Any]:
@@ -82,8 +73,6 @@ def _content(run: Run, by: list[str], figures: bool, paper: bool) -> dict[str, A
     planned = run.planned() | keys
     return {
         "title": run.path.name or "run",
-        "style": _asset("report.css"),
-        "scripts": [_asset(name) for name in ("report.js", "graph.js", "scenario.js")],
         "labels": named,
         "columns": [(name, TITLES[name]) for name in columns],
         "lines": [
@@ -119,10 +108,6 @@ def _content(run: Run, by: list[str], figures: bool, paper: bool) -> dict[str, A
         },
         "specs": {drawing["name"]: drawing["spec"] for drawing in drawings if drawing["spec"]},
     }  # fmt: skip
-
-
-def _asset(name: str) -> str:
-    return (files("eval") / "templates" / name).read_text(encoding="utf-8")
 
 
 def _cell(name: str, value: Any, best: bool) -> dict[str, Any]:

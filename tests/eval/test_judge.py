@@ -2,43 +2,30 @@
 
 import json
 import re
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+from judged import NULL, SCRIPTS, SPECS, N, example, shared_room
 
 import arena
 from arena.errors import DataError
-from arena.rooms import Room
 from eval.hypotheses.checks import EFFECT
 from eval.hypotheses.designs import HELD
 from eval.hypotheses.evaluate import Judge
 from eval.hypotheses.proposals import FORMS, MAY_PAIR, Proposal
 from eval.hypotheses.simulator import Simulator
 from eval.hypotheses.study import IMPLIED, Tally, interval, random_claims
-from eval.hypotheses.worlds import ARCHETYPES, OUTCOMES, random_spec
-
-SCRIPTS = Path(__file__).parents[2] / "scripts"
-N = 4000
-SPECS = [random_spec(s, first=ARCHETYPES[s % 8], outcome=OUTCOMES[s % 3]) for s in range(16)]
-NULL = [random_spec(10_000 + s, plants=0, outcome=OUTCOMES[s % 3], confounding=True) for s in range(5)]
+from eval.hypotheses.worlds import ARCHETYPES
 
 
 @pytest.fixture(scope="module")
 def example_spec():
-    sys.path.insert(0, str(SCRIPTS))
-    try:
-        from make_example_spec import example
-    finally:
-        sys.path.remove(str(SCRIPTS))
     return example()
 
 
 @pytest.fixture(scope="module")
-def room(example_spec):
-    """One for all, so that everything here shares its compiled programs."""
-    return Room.of([example_spec, *SPECS, *NULL])
+def room():
+    return shared_room()
 
 
 @pytest.fixture(scope="module")

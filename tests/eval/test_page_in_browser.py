@@ -1,11 +1,11 @@
 """The report in a real browser, without a network: sorted, filtered, sliced and opened as a reader does it."""
 
 import json
-import shutil
 import urllib.parse
 
 import numpy as np
 import pytest
+from browsers import CHROMIUM
 from toys import InlineWorker, ToyScenario
 
 from arena.dataset import Dataset
@@ -17,9 +17,6 @@ from eval.report.slices import levels
 from eval.runner import run
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs pip install 'causal-arena[browser]'")
-CHROMIUM = next(
-    (found for found in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if found), None
-)
 if CHROMIUM is None:
     pytest.skip("needs Chromium: apt-get install chromium", allow_module_level=True)
 pytest.importorskip("altair")

@@ -7,17 +7,23 @@ scenario's graph, `quality.RULES` and `TABLE_RULES` at every stored table, `qual
 import dataclasses
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from arena import quality
+from arena import authored, drawing, quality
 from arena.dag import depth, find_cycle
 from arena.dataset import Dataset, Split
-from arena.errors import DataError, SourceError
+from arena.errors import DataError, SourceError, SpecError
 from arena.files import StoredScenario, is_scenario, lost_its_manifest, open_scenario
+from arena.formula import gates
+from arena.formula.pool import POOL_GATES
+from arena.members import Member
+from arena.protocols import PROTOCOLS
 from arena.quality import Verdict
+from arena.spec import SCMSpec
+from arena.spec_errors import did_you_mean
 from arena.stressors import UNRELATED
 from arena.synthetic.graphs import FAMILIES
 
@@ -71,6 +77,9 @@ def audit_scenario(folder: Path) -> list[Finding]:
         return [*findings, Finding("acyclic", scenario.id, str(error), "a readable DAG", False)]
     for name, graph_rule in GRAPH_RULES.items():
         findings += _finding(name, scenario.id, graph_rule(adjacency, scenario))
+    spec = _written(scenario)
+    if spec is not None:
+        findings += written_gates(spec, scenario.id)
     for replicate in range(scenario.n_replicates()):
         loaded: dict[Split, Dataset] = {}
         for split in scenario.splits:
@@ -80,17 +89,86 @@ def audit_scenario(folder: Path) -> list[Finding]:
             except DataError as error:
                 findings.append(Finding("readable", where, str(error), "finite values as recorded", False))
                 continue
-            for name, rule in quality.RULES.items():
-                findings += _finding(name, where, rule(dataset))
+            findings += table_gates(spec, dataset, where)
             for name, table_rule in TABLE_RULES.items():
                 findings += _finding(name, where, table_rule(dataset, scenario, split, replicate))
         # Splits that a protocol made are the same units.
         if len(loaded) == 2 and "protocol" in scenario.manifest["provenance"]:
             stressed = bool(set(UNRELATED) & set(scenario.factors.get("difficulty", ())))
-            for name, pair_rule in quality.PAIR_RULES.items():
-                where = f"{scenario.id} replicate {replicate}"
-                findings += _finding(name, where, pair_rule(loaded["obs"], loaded["obs_int"], stressed))
+            where = f"{scenario.id} replicate {replicate}"
+            findings += pair_gates(loaded["obs"], loaded["obs_int"], where, stressed)
     return findings
+
+
+def audit_family(family: str, only: Sequence[str] | None = None) -> list[Finding]:
+    """Every gate on the written scenarios of a family, on one replicate of each, and on the pool of all of them.
+
+    Args:
+        family: The family.
+        only: Names of scenarios; all, and the pool, when omitted.
+
+    Raises:
+        SourceError: If there is no such family or scenario.
+    """
+    if family not in authored.FAMILIES:
+        hint = did_you_mean(family, authored.FAMILIES)
+        raise SourceError(f"no family '{family}'{hint} of written scenarios; there are {', '.join(authored.FAMILIES)}")
+    pool, findings = {}, []
+    for name in only or authored.files(family):
+        try:
+            pool[name] = authored.scenario(family, name)
+        except SpecError as error:
+            findings.append(Finding("schema", f"{family}/{name}", str(error), "a valid spec", False))
+    if pool:
+        findings += audit_written(list(pool.values()))
+    if not only:
+        for rule, gate in POOL_GATES.items():
+            findings += _finding(rule, family, gate(list(pool.values())))
+    return findings
+
+
+def audit_written(pool: Sequence[authored.Authored]) -> list[Finding]:
+    """Every gate on some written scenarios, with tables of one replicate."""
+    findings, specs = [], [one.spec for one in pool]
+    frame = authored.frame_of(specs)
+    for one, sample in zip(pool, authored.sampled(specs, frame), strict=True):
+        where = f"{one.family}/{one.name}"
+        findings += written_gates(one.spec, where)
+        findings += _finding("live_parents", where, gates.live_parents(one.spec, sample.response))
+        member = Member(where, one.family, one.spec, sample.values.T, [], [])
+        try:
+            (drawn,) = drawing.draw([member], 1, PROTOCOLS["default_resampling"], 0, frame)
+        except DataError as error:
+            findings.append(Finding("finite", where, str(error), "finite values", False))
+            continue
+        obs, mixed = drawn.replicates[0]["obs"], drawn.replicates[0]["obs_int"]
+        findings += [*table_gates(one.spec, obs, f"{where} obs"), *table_gates(one.spec, mixed, f"{where} obs_int")]
+        findings += pair_gates(obs, mixed, where, False)
+    return findings
+
+
+def written_gates(spec: SCMSpec, where: str) -> list[Finding]:
+    """The gates that look at a written spec alone."""
+    return [finding for name, gate in gates.SPEC_GATES.items() for finding in _finding(name, where, gate(spec))]
+
+
+def table_gates(spec: SCMSpec | None, dataset: Dataset, where: str) -> list[Finding]:
+    """The rules for a table; those of its spec, where that is written."""
+    if spec is None:
+        return [finding for name, rule in quality.RULES.items() for finding in _finding(name, where, rule(dataset))]
+    return [f for name, gate in gates.TABLE_GATES.items() for f in _finding(name, where, gate(spec, dataset))]
+
+
+def pair_gates(obs: Dataset, mixed: Dataset, where: str, stressed: bool) -> list[Finding]:
+    """The rules for two matched splits."""
+    verdicts = {name: rule(obs, mixed, stressed) for name, rule in quality.PAIR_RULES.items()}
+    return [finding for name, verdict in verdicts.items() for finding in _finding(name, where, verdict)]
+
+
+def _written(scenario: StoredScenario) -> SCMSpec | None:
+    """The spec of a stored scenario that was written."""
+    text = scenario.spec_json() if scenario.family in authored.FAMILIES else None
+    return None if text is None else SCMSpec.from_json(text)
 
 
 def files_match(scenario: StoredScenario) -> tuple[str, str, bool]:

@@ -47,7 +47,7 @@ class Calibrated(NamedTuple):
 
 def calibrate(
     specs: Sequence[SCMSpec],
-    scaling: Scaling = "paper",
+    scaling: Scaling | None = "paper",
     *,
     frame: Frame | None = None,
     jobs: int | None = None,
@@ -56,7 +56,7 @@ def calibrate(
 
     Args:
         specs: Specs whose calibrated fields may hold anything.
-        scaling: What is standardised inside the SCM.
+        scaling: What is standardised inside the SCM; with None a spec stays as it is, and only its sample is taken.
         frame: As in `Pool`.
         jobs: Threads, one a core when omitted.
     """
@@ -69,16 +69,18 @@ def calibrate(
         for k, i in enumerate(members):
             standardised[k, : len(specs[i].nodes)] = [_is_standardised(node, scaling) for node in specs[i].nodes]
         own = words[np.resize(members, room)]
-        found = programs.call(_calibrate, *group, index, own, count, standardised, impl=impl)
+        found = programs.call(_calibrate, *group, index, own, count, standardised, impl=impl, fit=scaling is not None)
         found = _Found(*map(np.asarray, found))
         return [_Found(*(leaf[k] for leaf in found)) for k in range(len(members))]
 
     found = pool.in_chunks(range(len(specs)), N_CALIBRATION, call, jobs)
-    return [_read(spec, one) for spec, one in zip(specs, found, strict=True)]
+    return [_read(spec, one, scaling) for spec, one in zip(specs, found, strict=True)]
 
 
-def _is_standardised(node: NodeSpec, scaling: Scaling) -> bool:
-    return scaling == "internal" or (node.root is not None and node.kind not in LABELS)
+def _is_standardised(node: NodeSpec, scaling: Scaling | None) -> bool:
+    if scaling != "paper":
+        return scaling == "internal"
+    return node.root is not None and node.kind not in LABELS
 
 
 class _Found(NamedTuple):
@@ -100,7 +102,7 @@ class _Found(NamedTuple):
     moved: Any
 
 
-def _read(spec: SCMSpec, found: _Found) -> Calibrated:
+def _read(spec: SCMSpec, found: _Found, scaling: Scaling | None) -> Calibrated:
     """The spec with what was found."""
     nodes, response = [], {}
     for j, node in enumerate(spec.nodes):
@@ -114,11 +116,12 @@ def _read(spec: SCMSpec, found: _Found) -> Calibrated:
         deviation = max(float(found.deviation[j]), 1e-12)
         moved = found.moved[j, : len(node.parents)].tolist()
         response |= {(p, node.name): m / deviation for p, m in zip(node.parents, moved, strict=True)}
-    spec = spec.model_copy(update={"nodes": tuple(nodes)})
+    if scaling is not None:
+        spec = spec.model_copy(update={"nodes": tuple(nodes)})
     return Calibrated(spec, found.values[: len(nodes)].copy(), response)
 
 
-def _calibrate(tables: Tables, banks: Banks, index, words, count, standardised, *, impl: str) -> _Found:
+def _calibrate(tables: Tables, banks: Banks, index, words, count, standardised, *, impl: str, fit: bool) -> _Found:
     """What the samples of some SCMs say, with a leading axis of SCMs."""
     keys = jax.random.wrap_key_data(words, impl=impl)
     _, d, width = tables.parents.shape
@@ -126,7 +129,7 @@ def _calibrate(tables: Tables, banks: Banks, index, words, count, standardised, 
 
     def body(k, found):
         table = jax.tree.map(lambda leaf: leaf[jnp.asarray(index)[k]], tables)
-        own = _walk(table, banks, keys[k], jnp.asarray(standardised)[k], nothing)
+        own = _walk(table, banks, keys[k], jnp.asarray(standardised)[k], nothing, fit)
         return jax.tree.map(lambda leaves, leaf: leaves.at[k].set(leaf), found, own)
 
     everywhere = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (len(index), *leaf.shape)), nothing)
@@ -140,7 +143,7 @@ def _nothing(d: int, width: int, banks: Banks, dtype: Any) -> _Found:
     )
 
 
-def _walk(table: Tables, banks: Banks, key, standardised, nothing: _Found) -> _Found:
+def _walk(table: Tables, banks: Banks, key, standardised, nothing: _Found, fit: bool) -> _Found:
     """What the sample of one SCM says, node after node."""
     n, scm = N_CALIBRATION, table.scm(banks)
     noise = table.exogenous(key, n)
@@ -148,7 +151,7 @@ def _walk(table: Tables, banks: Banks, key, standardised, nothing: _Found) -> _F
     def step(i, found):
         j, columns = table.order[i], jnp.pad(found.values, ((0, 1), (0, 0)))[table.parents[i]]
         signal, moved = _signal(scm, i, columns)
-        branches = [_disturbed_by(bank, _n_fields(banks)) for bank in scm.noises]
+        branches = [_disturbed_by(bank, _n_fields(banks), fit) for bank in scm.noises]
         value, fields = jax.lax.switch(table.noise[i, 0], branches, table.noise[i, 1], signal, noise[j], columns)
         value = table.with_second_noise(j, value, noise[j + len(noise) - len(table.order)])
         deviation = jnp.std(value)
@@ -178,13 +181,15 @@ def _signal(scm: SCM, i, columns) -> tuple[Any, Any]:
     return signal, moved[1:]
 
 
-def _disturbed_by(bank: Component, n_fields: int):
-    """The value `[n]` by a slot of a bank that is calibrated first, and its calibrated fields, padded."""
+def _disturbed_by(bank: Component, n_fields: int, fit: bool):
+    """The value `[n]` by a slot of a bank, calibrated first where it is to be, and its calibrated fields, padded."""
 
     def value(slot, signal, u, columns):
         component, fields = slot_of(bank, slot), jnp.zeros(n_fields, signal.dtype)
         if component.kind == "root":
             return jax.vmap(component)(u), fields
+        if not fit:
+            return jax.vmap(component, in_axes=(0, 0, 1))(signal, u, columns), fields
         found = _checked(component, component.calibrate(signal, u))
         component = dataclasses.replace(component, **dict(zip(component.calibrated, found, strict=True)))
         fields = fields.at[: len(found)].set(jnp.stack(found)) if found else fields

@@ -200,22 +200,30 @@ def schema() -> None:
 
 @app.command()
 def audit(
-    directory: Annotated[Path, typer.Argument(help="A scenario directory, or a folder of them.")],
+    directory: Annotated[Path | None, typer.Argument(help="A scenario directory, or a folder of them.")] = None,
+    family: Annotated[str | None, typer.Option(help="Written scenarios instead: formula.")] = None,
+    only: Annotated[str | None, typer.Option(help="Of a family, only these scenarios, comma-separated.")] = None,
+    verbose: Annotated[bool, typer.Option("--all", help="Print every check, not only what failed.")] = False,
     json: Json = False,
 ) -> None:
-    """Check scenario directories against the quality rules; print the failures by rule."""
+    """Check scenarios against the quality rules; print the failures by rule."""
     import dataclasses
 
     from arena.audit import audit as check
+    from arena.audit import audit_family
+    from arena.errors import SourceError
 
-    findings = check(directory)
+    if (directory is None) == (family is None):
+        raise SourceError("say what to check: a folder, or --family NAME, and not both")
+    findings = audit_family(family, _split(only)) if family else check(directory)  # type: ignore[arg-type]
     failed = [finding for finding in findings if not finding.ok]
     if json:
         _print_json([dataclasses.asdict(finding) for finding in findings])
     else:
-        rows = [[f.rule, f.where, f.measured, f.limit] for f in sorted(failed, key=lambda f: (f.rule, f.where))]
+        shown = sorted(findings if verbose else failed, key=lambda f: (f.rule, f.where))
+        rows = [[f.rule, f.where, f.measured, f.limit, "ok" if f.ok else "failed"] for f in shown]
         if rows:
-            _print_table(("rule", "where", "measured", "limit"), rows)
+            _print_table(("rule", "where", "measured", "limit", ""), rows)
         _say(f"{len(findings)} checks, {len(failed)} failed")
     if failed:
         raise typer.Exit(EXIT_BAD_RESULT)

@@ -3,22 +3,28 @@
 from collections.abc import Sequence
 from typing import NamedTuple, cast
 
+import jax
 import numpy as np
 
-from arena import quality, suites
+from arena import quality, suites, written
 from arena.calibrate import Scaling
 from arena.compiler import compile_on_host
 from arena.dataset import Dataset, Split
 from arena.errors import SourceError
 from arena.keys import keys_of, rng_of
+from arena.members import Member
 from arena.pool import Frame, Pool
 from arena.protocols import Plan, Protocol, target_pool
 from arena.spec import Kind
 from arena.stressors import UNRELATED, apply, softness
-from arena.suites import Cell, Member
+from arena.suites import Cell
+from arena.written import Place
+from mechanisms.base import Blueprint
 
 #: How often a replicate of an SCM that is settled is drawn again at most.
 MAX_REDRAWS = 50
+#: Values that stand for a resampler's distribution.
+N_QUANTILES = 4096
 
 
 class Drawn(NamedTuple):
@@ -43,11 +49,11 @@ class Settled(NamedTuple):
 
 
 def settle(
-    places: Sequence[Cell], seed: int = 0, scaling: Scaling = "paper", *, jobs: int | None = None
+    places: Sequence[Cell | Place], seed: int = 0, scaling: Scaling = "paper", *, jobs: int | None = None
 ) -> list[Settled]:
-    """The SCM at each place: the first accepted candidate whose tables pass the audit.
+    """The SCM at each place: as it is written, or the first accepted candidate whose tables pass the audit.
 
-    That rests on the tables of the suite that the SCM comes from, all of its replicates, whatever is asked for.
+    The latter rests on the tables of the suite that the SCM comes from, all of its replicates, whatever is asked for.
 
     Args:
         places: In one suite, each of another SCM.
@@ -58,9 +64,9 @@ def settle(
     Raises:
         SourceError: As `suites.accepted`.
     """
+    found = {one.member.id: one for one in _as_written([one for one in places if isinstance(one, Place)], seed, jobs)}
     rejected: dict[str, list[str]] = {}
-    found: dict[str, Settled] = {}
-    while waiting := [cell for cell in places if cell.scm not in found]:
+    while waiting := [cell for cell in places if isinstance(cell, Cell) and cell.scm not in found]:
         suite = waiting[0].suite.source
         members = suites.accepted(waiting, seed, scaling, rejected=rejected, jobs=jobs)
         drawn = draw(members, suite.replicates, suite.variants[0].rules, seed, suite.frame, jobs=jobs)
@@ -71,6 +77,15 @@ def settle(
             else:
                 found[member.id] = Settled(member, tables)
     return [found[cell.scm] for cell in places]
+
+
+def _as_written(places: Sequence[Place], seed: int, jobs: int | None) -> list[Settled]:
+    """Written scenarios: the gates of their family have passed them, whatever the units are."""
+    if not places:
+        return []
+    suite, some = suites.get(places[0].suite), written.members(places, jobs=jobs)
+    drawn = draw(some, suite.replicates, suite.variants[0].rules, seed, places[0].frame, jobs=jobs)
+    return [Settled(*pair) for pair in zip(some, drawn, strict=True)]
 
 
 def sound(
@@ -135,7 +150,9 @@ def draw(
 
 
 def _fault(member: Member, replicate: dict[Split, Dataset]) -> str | None:
-    """The first rule that a replicate fails."""
+    """The first rule that a replicate fails; written scenarios have gates of their own, with declared exceptions."""
+    if member.family != suites.FAMILY:
+        return None
     stressed = bool(set(UNRELATED) & set(map(str, cast(list, member.spec.factors["difficulty"]))))
     return quality.pair_fault(replicate["obs"], replicate["obs_int"], stressed)
 
@@ -181,17 +198,30 @@ class _Once(NamedTuple):
     Attributes:
         targets: Columns that are intervened on.
         order: In which the columns stand in tables.
+        resampled: By target, values of the distribution that it is resampled from, where the spec gives one.
     """
 
     targets: list[int]
     order: np.ndarray
+    resampled: dict[int, np.ndarray]
 
 
 def _once(member: Member, protocol: Protocol, seed: int) -> _Once:
     spec = member.spec
     rng = rng_of("interventions", spec.content_hash, seed)
-    targets = target_pool(rng, len(spec.nodes), protocol.candidates(*_roles(member)))
-    return _Once(targets, rng.permutation(len(spec.nodes)))
+    candidates = protocol.candidates(*_roles(member))
+    if member.family == suites.FAMILY:
+        targets = target_pool(rng, len(spec.nodes), candidates)
+    elif not (targets := [j for j in candidates if spec.nodes[j].intervention is not None]):
+        raise SourceError(f"{member.id}: none of its targets is one that the protocol '{protocol.name}' takes")
+    resampled = {j: _quantiles(spec.nodes[j].resampling) for j in targets if spec.nodes[j].resampler is not None}
+    return _Once(targets, rng.permutation(len(spec.nodes)), resampled)
+
+
+def _quantiles(distribution: Blueprint) -> np.ndarray:
+    """Equally likely values of a distribution."""
+    u = (np.arange(N_QUANTILES, dtype=np.float32) + 0.5) / N_QUANTILES
+    return np.asarray(jax.vmap(distribution.module(np.float32))(u), np.float64)
 
 
 def _roles(member: Member) -> tuple[list[Kind], np.ndarray]:
@@ -202,7 +232,7 @@ def _roles(member: Member) -> tuple[list[Kind], np.ndarray]:
 def _plan(member: Member, once: _Once, protocol: Protocol, seed: int, *replicate: int) -> Plan:
     rng = rng_of("plan", member.spec.content_hash, seed, *replicate)
     soft = softness(member.spec.stressors)
-    return protocol.plan(rng, once.targets, member.baseline, *_roles(member), softness=soft)
+    return protocol.plan(rng, once.targets, member.baseline, *_roles(member), softness=soft, resampled=once.resampled)
 
 
 def _splits(

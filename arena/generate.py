@@ -18,10 +18,12 @@ from arena.calibrate import Scaling
 from arena.drawing import Drawn, settle, sound
 from arena.errors import DataError, SourceError
 from arena.files import is_scenario, open_scenario, write_scenario
+from arena.members import Member
 from arena.protocols import PROTOCOLS, Protocol
 from arena.selection import Selection
 from arena.spec_errors import did_you_mean, listed
-from arena.suites import Cell, Member
+from arena.suites import Cell
+from arena.written import Place
 
 #: Changes when the same suite and seed give other tables.
 GENERATION = 2
@@ -78,7 +80,7 @@ def generate(
         cells = [
             dataclasses.replace(cell, variant=dataclasses.replace(cell.variant, protocol=protocol)) for cell in cells
         ]
-    job = _Job(Path(out), select.seed, scaling, select.replicates or suites.get(suite).replicates)
+    job = _Job(suite, Path(out), select.seed, scaling, select.replicates or suites.get(suite).replicates)
     written = {cell.id for cell in cells if job.is_written(cell)}
     tell = progress or (lambda event: None)
     tell(Progress(len(written), len(cells), ""))
@@ -91,15 +93,22 @@ def generate(
             written.add(id)
             tell(Progress(len(written), len(cells), id))
 
-    by_scm: dict[str, list[Cell]] = collections.defaultdict(list)
+    by_scm: dict[str, list[Cell | Place]] = collections.defaultdict(list)
     for cell in cells:
         by_scm[cell.scm].append(cell)
     missing = [group for group in by_scm.values() if any(cell.id not in written for cell in group)]
-    n_batches = -(-len(missing) * len(suites.get(suite).variants) // suites.BATCH)
+    as_written = [group for group in missing if isinstance(group[0], Place)]
+    drawn = [group for group in missing if not isinstance(group[0], Place)]
+    # Each batch has SCMs from everywhere, so that all take about as long.
+    batches = [
+        kind[i::n]
+        for kind in (as_written, drawn)
+        for n in [-(-len(kind) * len(suites.get(suite).variants) // suites.BATCH)]
+        for i in range(n)
+    ]
     # Batches run side by side; a BLAS that splits its work as well would wait for cores most of the time.
     with threadpoolctl.threadpool_limits(1), concurrent.futures.ThreadPoolExecutor(jobs or os.cpu_count()) as threads:
-        # Each batch has SCMs from everywhere, so that all take about as long.
-        tasks = [threads.submit(job.write, missing[i::n_batches], done) for i in range(n_batches)]
+        tasks = [threads.submit(job.write, batch, done) for batch in batches]
         try:
             for task in concurrent.futures.as_completed(tasks):
                 task.result()
@@ -127,21 +136,22 @@ def members(
 class _Job:
     """What all scenarios of a generation have in common."""
 
+    suite: str
     out: Path
     seed: int
     scaling: Scaling
     replicates: int
 
-    def path(self, cell: Cell) -> Path:
+    def path(self, cell: Cell | Place) -> Path:
         return self.out / cell.id
 
-    def record(self, cell: Cell) -> dict[str, Any]:
+    def record(self, cell: Cell | Place) -> dict[str, Any]:
         """What a scenario's tables follow from."""
         rules = cell.variant.rules
-        return {"suite": cell.suite.name, "seed": self.seed, "scaling": self.scaling, "protocol": rules.name,
+        return {"suite": self.suite, "seed": self.seed, "scaling": self.scaling, "protocol": rules.name,
                 "n": rules.n, "generation": GENERATION}  # fmt: skip
 
-    def is_written(self, cell: Cell) -> bool:
+    def is_written(self, cell: Cell | Place) -> bool:
         """Whether the scenario is there, whole, and as it would be written."""
         if not is_scenario(self.path(cell)):
             return False
@@ -153,26 +163,26 @@ class _Job:
         same = all(known.get(name) == value for name, value in self.record(cell).items())
         return same and scenario.n_replicates() == self.replicates and files_match(scenario)[2]
 
-    def write(self, batch: Sequence[Sequence[Cell]], done: Callable[[str], None]) -> None:
+    def write(self, batch: Sequence[Sequence[Cell | Place]], done: Callable[[str], None]) -> None:
         """Settle on an SCM for each group of cells; then draw and write its tables, cells of equal rules in one go."""
         groups = {group[0].scm: group for group in batch}
         settled = settle([group[0] for group in groups.values()], self.seed, self.scaling, jobs=1)
-        by_rules: dict[Protocol, dict[str, Cell]] = collections.defaultdict(dict)
+        by_rules: dict[Protocol, dict[str, Cell | Place]] = collections.defaultdict(dict)
         for group in groups.values():
             for cell in group:
                 by_rules[cell.variant.rules][cell.scm] = cell
         for rules, cells in by_rules.items():
             some = [one for one in settled if one.member.id in cells]
-            suite = next(iter(cells.values())).suite
+            suite, frame = suites.get(self.suite), next(iter(cells.values())).frame
             if rules == suite.source.variants[0].rules and self.replicates <= suite.source.replicates:
                 tables = [one.tables for one in some]
             else:
-                tables = sound([one.member for one in some], self.replicates, rules, self.seed, suite.frame, jobs=1)
+                tables = sound([one.member for one in some], self.replicates, rules, self.seed, frame, jobs=1)
             for one, drawn in zip(some, tables, strict=True):
                 self._write(cells[one.member.id], one.member, drawn)
                 done(cells[one.member.id].id)
 
-    def _write(self, cell: Cell, member: Member, tables: Drawn) -> None:
+    def _write(self, cell: Cell | Place, member: Member, tables: Drawn) -> None:
         replicates = tables.replicates[: self.replicates]
         write_scenario(
             self.path(cell),

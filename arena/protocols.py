@@ -2,7 +2,7 @@
 
 import dataclasses
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 import numpy as np
@@ -99,6 +99,7 @@ class Protocol:
         is_root: Bool[np.ndarray, " d"],
         *,
         softness: float = 1.0,
+        resampled: Mapping[int, np.ndarray] | None = None,
     ) -> Plan:
         """The interventions of one replicate.
 
@@ -112,6 +113,8 @@ class Protocol:
             is_root: Which columns have no parents.
             softness: Weight of the value that a target is set to, against its structural value (paper A.1, soft
                 interventions); 1 is a hard intervention. Parameter shifts have none.
+            resampled: By column, the values that a resampled target takes, each as likely; of other columns values
+                between percentiles.
 
         Raises:
             SpecError: If the pool is empty, or a column in it is not a candidate.
@@ -133,6 +136,9 @@ class Protocol:
             column, discrete = baseline[:, target].astype(np.float64), kinds[target] != "continuous"
             if what == "parameter_shift":
                 rows.strength[mine, target], rows.offset[mine, target] = _parameter_shift(rng, column, form)
+            elif what == "resampling" and resampled and target in resampled:
+                values = rng.choice(resampled[target], size=len(mine))
+                rows.gain[mine, target], rows.offset[mine, target] = _towards(rng, values, discrete, softness)
             else:
                 values = (_resampled if what == "resampling" else _setpoints)(rng, column, discrete, len(mine))
                 rows.gain[mine, target], rows.offset[mine, target] = _towards(rng, values, discrete, softness)

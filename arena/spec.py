@@ -8,7 +8,7 @@ import json
 import math
 import os
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -18,6 +18,7 @@ from pydantic_core import PydanticCustomError
 
 from arena.errors import SpecError
 from arena.spec_blocks import RootBlockSpec
+from arena.spec_equations import Equations, Exceptions, Process, Role
 from arena.spec_errors import FieldError, RegisteredComponent, did_you_mean, first_error, strict_json
 from arena.stressors import Stressor
 from mechanisms import registry
@@ -124,6 +125,10 @@ class NodeSpec(_Model, frozen=True):
         kind: What its values are.
         unit, range, description, measurement: What it means, where it has meaning; `range` is [low, high].
         intervention: What setting it means in practice, if it can be set.
+        resampler: The distribution of the values that it is set to; that of its own values when omitted.
+        role: What it is in its scenario.
+        process: What kind of structural equation it has, in words of its science.
+        symbol: How its equations write it.
         strength: What the structural equation is multiplied by (paper A.1, weak signal).
         extra_noise: Standard deviation of a second, Gaussian noise, added after the first (paper A.1, high noise).
         scaling: [center, scale]: the value is (value - center) / scale, inside the SCM, before children see it.
@@ -140,6 +145,10 @@ class NodeSpec(_Model, frozen=True):
     description: Text | None = None
     measurement: Text | None = None
     intervention: Text | None = None
+    resampler: Annotated[SerializeAsAny[Parameters], RegisteredComponent("root")] | None = None
+    role: Role | None = None
+    process: Process | None = None
+    symbol: Text | None = None
     strength: Number = 1.0
     extra_noise: Annotated[Number, Field(ge=0.0)] = 0.0
     scaling: Annotated[tuple[Number, Annotated[Number, Field(gt=0.0)]], Strict(False), ONLY_LISTS] | None = None
@@ -162,8 +171,11 @@ class NodeSpec(_Model, frozen=True):
             for field, plain in (("noise", None), ("extra_noise", 0.0), ("strength", 1.0)):
                 if getattr(self, field) != plain:
                     raise FieldError(field, "expected none: a root distribution has its own noise and no equation")
+        if self.resampler is not None and self.intervention is None:
+            raise FieldError("resampler", "found one, expected none: the variable has no 'intervention'")
         # Built once, here, so that every rule of the families is checked.
         built = {"mechanism": "component", "noise": "channel"} if self.parents else {"root": "component"}
+        built["resampler"] = "resampling"
         for field, part in built.items():
             try:
                 if getattr(self, field) is not None:
@@ -185,6 +197,12 @@ class NodeSpec(_Model, frozen=True):
         if self.noise is None:
             return Blueprint(registry.families("noise")["none"], {})
         return self._blueprint("noise", self.noise)
+
+    @functools.cached_property
+    def resampling(self) -> Blueprint:
+        """The distribution of the values that it is set to, where it has one."""
+        assert self.resampler is not None
+        return self._blueprint("root", self.resampler)
 
     def _blueprint(self, kind: ComponentKind, parameters: Parameters) -> Blueprint:
         cls = registry.families(kind)[parameters.family]
@@ -221,6 +239,9 @@ class SCMSpec(_Model, frozen=True):
         factors: phi(S) (paper 3.2): what slices are cut by.
         description: What the scenario is.
         outcome: The variable that hypotheses are about, where the scenario is made for them.
+        equations: Named equations with their contracts.
+        exceptions: Which variables may fail which gates, and why.
+        references: What the scenario rests on: textbooks, standards, manuals.
         schema_version: Version of this format.
 
     Raises:
@@ -236,6 +257,9 @@ class SCMSpec(_Model, frozen=True):
     factors: Annotated[dict[Name, Factor], FROZEN, Field(validate_default=True)] = {}
     description: Text | None = None
     outcome: Name | None = None
+    equations: Equations = ()
+    exceptions: Exceptions = ()
+    references: Many[Text] = ()
     schema_version: Annotated[Literal[1], WHOLE] = SCHEMA_VERSION
 
     @model_validator(mode="after")
@@ -253,14 +277,22 @@ class SCMSpec(_Model, frozen=True):
         self._check_roots()
         if self.outcome is not None and self.outcome not in known:
             raise FieldError("outcome", f"found '{self.outcome}'{did_you_mean(self.outcome, known)}, not a variable")
-        for stressor in self.stressors:
-            for name in stressor.variables:
+        for field, names in self._mentions():
+            for name in names:
                 if name not in known:
-                    found = f"found '{name}'{did_you_mean(name, known)}, which is not a variable"
-                    raise FieldError(f"stressors.{stressor.family}", found)
+                    raise FieldError(field, f"found '{name}'{did_you_mean(name, known)}, which is not a variable")
         if self.edges:
             self._check_edges()
         return self
+
+    def _mentions(self) -> Iterator[tuple[str, Iterable[str]]]:
+        """Where variables are named beside the graph, and which."""
+        for stressor in self.stressors:
+            yield f"stressors.{stressor.family}", stressor.variables
+        for equation in self.equations:
+            yield f"equations.{equation.id}", (equation.solve_for, *equation.inputs, *equation.valid)
+        for exception in self.exceptions:
+            yield f"exceptions.{exception.gate}", exception.variables
 
     def _check_acyclic(self) -> None:
         waiting = {node.name: set(node.parents) for node in self.nodes}

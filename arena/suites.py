@@ -12,8 +12,9 @@ from arena.calibrate import Scaling, calibrate
 from arena.compiler import PARENTS_STEP
 from arena.errors import SourceError
 from arena.keys import key_of, rng_of
+from arena.members import Member, Variant
 from arena.pool import Frame
-from arena.protocols import PROTOCOLS, Protocol
+from arena.protocols import PROTOCOLS
 from arena.quality import problem
 from arena.selection import Selection
 from arena.spec import SCMSpec
@@ -22,6 +23,7 @@ from arena.synthetic import graphs
 from arena.synthetic.difficulty import stressors_of
 from arena.synthetic.sample import draft_spec
 from arena.vocabulary import vocabulary
+from arena.written import Place, places
 
 MAX_CANDIDATES = 100
 #: SCMs that are drawn together.
@@ -35,27 +37,6 @@ DEPENDENT_ROOTS = ("correlated_normal", "random_covariance_normal", "uniform_bal
 
 
 @dataclasses.dataclass(frozen=True)
-class Variant:
-    """How an SCM is measured.
-
-    Attributes:
-        name: What ids end with; empty where a suite has one variant.
-        protocol: How rows are intervened on (paper A.2).
-        n: Rows of each split; as the protocol has them when None.
-    """
-
-    name: str = ""
-    protocol: str = "default_resampling"
-    n: int | None = None
-
-    @property
-    def rules(self) -> Protocol:
-        """The protocol with that many rows."""
-        protocol = PROTOCOLS[self.protocol]
-        return protocol if self.n is None else protocol.with_rows(self.n)
-
-
-@dataclasses.dataclass(frozen=True)
 class Suite:
     """A grid of synthetic configurations (paper A.1): `per_cell` SCMs for each graph family and dimension.
 
@@ -65,6 +46,7 @@ class Suite:
         scheduled: Whether difficulty and root dependency cycle within each cell; else all are baseline, independent.
         variants: How each SCM is measured.
         pool: The suite whose SCMs these are, where they are not its own.
+        written: Families of written scenarios that belong to it, all of them.
     """
 
     name: str
@@ -79,6 +61,7 @@ class Suite:
     scheduled: bool = False
     variants: tuple[Variant, ...] = (Variant(),)
     pool: "Suite | None" = None
+    written: tuple[str, ...] = ()
 
     @property
     def source(self) -> "Suite":
@@ -119,6 +102,16 @@ class Cell:
     def _id(self, suite: Suite) -> str:
         return f"{FAMILY}/{suite.name}/{self.graph}-d{self.d}-{self.index:03d}"
 
+    @property
+    def frame(self) -> Frame:
+        """What any batch of the suite's SCMs needs."""
+        return self.suite.frame
+
+    @property
+    def family(self) -> str:
+        """The family of the SCM."""
+        return FAMILY
+
     def settings(self) -> dict[str, Any]:
         """Root dependency and stressors, by the schedule of the suite that the SCM comes from (paper A.1)."""
         pool = self.suite.source
@@ -131,27 +124,6 @@ class Cell:
             "root_dependency": DEPENDENT_ROOTS[turn] if dependent else "independent_roots",
             "stressors": stressors_of(graph, d, self.index),
         }
-
-
-@dataclasses.dataclass(frozen=True)
-class Member:
-    """One SCM of a suite.
-
-    Attributes:
-        id: As `Cell.scm`.
-        family: `synthetic`.
-        spec: The SCM.
-        baseline: `[n, d]` observational values of the calibration sample.
-        weak_edges: Edges whose parent hardly moves the child, as (parent, child, response).
-        rejected: Why candidates before this one were not taken.
-    """
-
-    id: str
-    family: str
-    spec: SCMSpec
-    baseline: np.ndarray
-    weak_edges: list[tuple[str, str, float]]
-    rejected: list[str]
 
 
 MINI = Suite(
@@ -191,9 +163,10 @@ MAIN = Suite(
     per_cell=20,
     replicates=5,
     scheduled=True,
+    written=("formula",),
 )  # fmt: skip
 #: The part of the main suite that the two sensitivity suites measure again (paper A.2).
-_REPRESENTATIVE: dict[str, Any] = {"dimensions": (30,), "per_cell": 10, "pool": MAIN}
+_REPRESENTATIVE: dict[str, Any] = {"dimensions": (30,), "per_cell": 10, "pool": MAIN, "written": ()}
 SAMPLE_SIZE = dataclasses.replace(
     MAIN,
     name="sample-size",
@@ -222,22 +195,35 @@ def get(name: str) -> Suite:
     return SUITES[name]
 
 
-def cells(name: str, select: Selection | None = None) -> list[Cell]:
+def cells(name: str, select: Selection | None = None) -> list[Cell | Place]:
     """The places of a suite, or a part of them, sorted by id.
 
     Raises:
         SourceError: If there is no such suite, or nothing of it is selected.
     """
     suite, select = get(name), select or Selection()
-    places = itertools.product(suite.graphs, suite.dimensions, range(suite.per_cell), suite.variants)
-    grid = (Cell(suite, *place) for place in places)
-    chosen = select.choose(grid, id=lambda cell: cell.id, family=lambda cell: FAMILY, d=lambda cell: cell.d)
+    asked = [family for family in suite.written if select.families is None or family in select.families]
+    written = (place for family in asked for place in places(suite.name, family, suite.variants))
+    everything = itertools.chain(grid(name), written)
+    chosen = select.choose(everything, id=lambda cell: cell.id, family=lambda cell: cell.family, d=lambda cell: cell.d)
     if not chosen:
+        held = ", ".join((FAMILY, *suite.written))
         raise SourceError(
             f"nothing of suite '{name}' is selected by families={select.families}, max_d={select.max_d}; it holds "
-            f"{FAMILY} SCMs with {min(suite.dimensions)} to {max(suite.dimensions)} variables"
+            f"{held} SCMs with {min(suite.dimensions)} to {max(suite.dimensions)} variables"
         )
     return chosen
+
+
+def grid(name: str) -> list[Cell]:
+    """The places of a suite's synthetic SCMs, all of them.
+
+    Raises:
+        SourceError: If there is no such suite.
+    """
+    suite = get(name)
+    cells = itertools.product(suite.graphs, suite.dimensions, range(suite.per_cell), suite.variants)
+    return [Cell(suite, *cell) for cell in cells]
 
 
 def accepted(

@@ -30,6 +30,12 @@ class FormulaParameters(Parameters, frozen=True):
         FROZEN,
         Field(description="values of named constants", validate_default=True),
     ] = {}
+    units: Annotated[
+        dict[str, str],
+        Strict(False),
+        FROZEN,
+        Field(description="units of named constants, where they have one", validate_default=True),
+    ] = {}
 
 
 class Formula(Mechanism, family="formula"):
@@ -51,6 +57,9 @@ class Formula(Mechanism, family="formula"):
 
     @classmethod
     def arrays(cls, parameters, parents):
+        for name in parameters.units:
+            if name not in parameters.constants:
+                raise ParameterError("units", f"found '{name}', which is not a constant")
         try:
             expression = parse(parameters.expression, parents, parameters.constants)
         except ExpressionError as error:

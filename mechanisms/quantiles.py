@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Annotated
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from pydantic import Field
@@ -77,3 +78,29 @@ def split(u: Array, probability: Array) -> tuple[Array, Array]:
     width = jnp.where(first, probability, 1.0 - probability)
     rest = (u - jnp.where(first, 0.0, probability)) / jnp.where(width > 0.0, width, 1.0)
     return first, jnp.clip(rest, 2.0**-24, 1.0 - 2.0**-24)
+
+
+#: Up to this mean a Poisson quantile is searched for; counts below 2^11 = 2048 are 33 standard deviations above it.
+SEARCHED, STEPS = 1000.0, 11
+
+
+def poisson(mean: Array, u: Array) -> Array:
+    """The Poisson quantile of u in (0, 1), scalars: it rises with both.
+
+    Means above 1000 have the quantile's Cornish-Fisher expansion, less than one count off. In float32 the quantile is
+    one count off for some units, 7 in 1000 at a mean of 900, 3 in 100 at a million.
+    """
+    mean = jax.lax.stop_gradient(mean)  # a count has no slope by its mean; nothing is passed through the search
+    small = jnp.clip(mean, 1e-30, SEARCHED)
+
+    def halve(k, bounds):
+        low, high = bounds  # P(X <= low) < u <= P(X <= high)
+        middle = jnp.floor(0.5 * (low + high))
+        enough = jax.scipy.special.gammaincc(middle + 1.0, small) >= u
+        return jnp.where(enough, low, middle), jnp.where(enough, middle, high)
+
+    start = (jnp.full_like(mean, -1.0), jnp.full_like(mean, 2.0**STEPS - 1.0))
+    found = jax.lax.fori_loop(0, STEPS, halve, start)[1]
+    z = standard_normal(u)
+    expanded = jnp.floor(mean + jnp.sqrt(mean) * z + (z * z - 1.0) / 6.0 + 0.5)
+    return jnp.where(mean > SEARCHED, expanded, found)

@@ -8,6 +8,7 @@ from mechanisms import (  # noqa: F401
     formula,
     linear_additive,
     linear_interaction,
+    lookup_table,
     mixture_regime,
     multiplicative_product,
     piecewise_threshold,
@@ -25,6 +26,7 @@ from mechanisms.base import REGISTRY, Component, Kind, is_shipped
 from mechanisms.noise import (  # noqa: F401
     bernoulli_logit,
     beta,
+    binomial,
     censored,
     exponential,
     gaussian,
@@ -34,6 +36,7 @@ from mechanisms.noise import (  # noqa: F401
     mixture_outlier,
     multiplicative_lognormal,
     none,
+    poisson_count,
     poisson_log,
     quantized,
     rff_heteroskedastic,
@@ -44,6 +47,7 @@ from mechanisms.noise import (  # noqa: F401
 from mechanisms.roots import (  # noqa: F401
     bernoulli,
     gamma,
+    grid,
     lognormal,
     mixture_gaussian,
     multinomial,
@@ -60,7 +64,8 @@ from mechanisms.roots import uniform as uniform_root  # noqa: F401
 
 KINDS: tuple[Kind, ...] = ("mechanism", "noise", "root")
 #: Families that authors write and random specs do not draw: the paper's synthetic pool has none of them.
-AUTHORED = ("formula", "terms", "bernoulli_logit", "poisson_log")
+AUTHORED = ("formula", "lookup_table", "terms", "bernoulli_logit", "binomial", "grid", "poisson_count",
+            "poisson_log")  # fmt: skip
 
 
 def families(kind: Kind) -> dict[str, type[Component]]:

@@ -217,7 +217,7 @@ def compilations(args: argparse.Namespace) -> None:
     before, limit = programs.count(), 200
     for seed in (1, 2):
         with tempfile.TemporaryDirectory() as folder:
-            generate("main", folder, Selection(limit=limit, replicates=1, seed=seed))
+            generate("main", folder, Selection(("synthetic",), limit=limit, replicates=1, seed=seed))
         print(f"  {limit} SCMs of the main suite, seed {seed}: {programs.count() - before} programs so far", flush=True)
 
 

@@ -24,7 +24,7 @@ from methods.preflight import preflight
 
 def tables(d: int, count: int, seed: int) -> Iterator[tuple[str, Dataset]]:
     """Name and ready table of `count` scenarios of the main suite with d variables, over all graph families."""
-    of_size = sorted((cell for cell in suites.cells("main") if cell.d == d), key=lambda cell: (cell.index, cell.graph))
+    of_size = sorted((cell for cell in suites.grid("main") if cell.d == d), key=lambda cell: (cell.index, cell.graph))
     members = suites.accepted(of_size[:count], seed)
     drawn = draw(members, 1, PROTOCOLS["default_resampling"], seed, suites.MAIN.frame)
     for member, tables in zip(members, drawn, strict=True):

@@ -28,7 +28,7 @@ FACTORS = {"graph families": "graph_family", "mechanism tags": "mechanisms", "ro
 
 def write(folder: Path, args: argparse.Namespace, *options: str) -> None:
     command = [sys.executable, "-c", "from arena.cli import main; main()", "generate", "--suite", "main",
-               "--out", str(folder), "--jobs", str(args.jobs), *options]  # fmt: skip
+               "--families", "synthetic", "--out", str(folder), "--jobs", str(args.jobs), *options]  # fmt: skip
     command += ["--limit", str(args.limit)] if args.limit else []
     with tempfile.TemporaryDirectory() as cache:
         start = time.perf_counter()

@@ -31,7 +31,7 @@ def tables(folder: Path, d: int, count: int, seed: int) -> list[Scenario]:
     if not count:
         return []
     for limit in itertools.count(count):
-        select = arena.Selection(max_d=d, limit=limit, replicates=1, seed=seed)
+        select = arena.Selection(("synthetic",), max_d=d, limit=limit, replicates=1, seed=seed)
         chosen = [cell.id for cell in suites.cells(SUITE, select) if cell.d == d]
         if len(chosen) == count:
             return [scenario for scenario in scenarios(SUITE, folder, select) if scenario.id in chosen]

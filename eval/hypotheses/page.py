@@ -133,7 +133,7 @@ def _proposals(report: Report, proposals: Sequence[Any]) -> list[dict[str, Any]]
         line = _verdict(verdict) | {"number": k + 1, "recovers": recovers.get(k, ())}
         line["form"] = claim.form if claim else None
         line["claim"] = words.claim(claim, report.outcome) if claim else None
-        line["given"] = None if claim else words.proposed(given)
+        line["given"] = None if claim else verdict.text or words.proposed(given)
         lines.append(line)
     return lines
 

@@ -22,7 +22,7 @@ from mechanisms.base import REGISTRY, Array, Noise, param
 
 @pytest.fixture(scope="module")
 def drafts():
-    return [_draft(cell, 0, 0) for cell in suites.cells("main", Selection(limit=24, max_d=50))]
+    return [_draft(cell, 0, 0) for cell in suites.cells("main", Selection(("synthetic",), limit=24, max_d=50))]
 
 
 @pytest.mark.parametrize("scaling", ["paper", "internal"])

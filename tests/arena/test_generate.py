@@ -165,7 +165,7 @@ def test_the_mini_suite_has_every_mechanism_family():
 
 def test_the_main_suite_is_the_papers_grid():
     """Ten graph families, five dimensions, twenty each; 800 with independent roots; a quarter baseline (A.1)."""
-    cells = suites.cells("main")
+    cells = suites.grid("main")
     assert len(cells) == len({cell.id for cell in cells}) == 1000
     assert len({cell.graph for cell in cells}) == 10 and {cell.d for cell in cells} == {10, 20, 30, 50, 100}
     settings = [cell.settings() for cell in cells]
@@ -210,7 +210,7 @@ def test_sensitivity_suites_measure_scms_of_the_main_suite(suite, variants):
     """100 SCMs with d = 30, ten a graph family (paper A.2)."""
     cells = suites.cells(suite)
     assert len(cells) == 100 * variants and len({cell.id for cell in cells}) == len(cells)
-    of_main = {cell.id: cell for cell in suites.cells("main")}
+    of_main = {cell.id: cell for cell in suites.grid("main")}
     assert len({cell.scm for cell in cells}) == 100
     for cell in cells:
         assert cell.settings() == of_main[cell.scm].settings() and cell.d == of_main[cell.scm].d == 30
@@ -218,7 +218,7 @@ def test_sensitivity_suites_measure_scms_of_the_main_suite(suite, variants):
 
 def test_larger_samples_begin_with_the_smaller_ones(tmp_path):
     cells = sorted(cells_of_one_scm("sample-size", (100, 500, 1000)), key=lambda cell: cell.variant.n)
-    job = arena.generate._Job(tmp_path, 0, "paper", 1)
+    job = arena.generate._Job("sample-size", tmp_path, 0, "paper", 1)
     job.write([cells], lambda id: None)
     tables = [open_scenario(job.path(cell)).load("obs", 0) for cell in cells]
     assert [table.n for table in tables] == [100, 500, 1000]
@@ -231,7 +231,7 @@ def test_larger_samples_begin_with_the_smaller_ones(tmp_path):
 
 def test_protocols_share_their_scm_and_its_units(tmp_path):
     cells = cells_of_one_scm("protocols")
-    job = arena.generate._Job(tmp_path, 0, "paper", 1)
+    job = arena.generate._Job("sample-size", tmp_path, 0, "paper", 1)
     job.write([cells], lambda id: None)
     stored = [open_scenario(job.path(cell)) for cell in cells]
     assert len({scenario.manifest["provenance"]["spec_hash"] for scenario in stored}) == 1
@@ -269,12 +269,12 @@ def spec_hash(path):
 def test_sensitivity_suites_have_the_scms_of_the_main_suite_whatever_part_is_asked_for(tmp_path):
     """Also where a small table fails a rule: its units are drawn again, not its SCM."""
     main = [
-        cell for cell in suites.cells("main") if cell.d == 30 and cell.index == 0 and cell.graph in ("chain", "tree")
+        cell for cell in suites.grid("main") if cell.d == 30 and cell.index == 0 and cell.graph in ("chain", "tree")
     ]
     expected = {one.member.id: one.member.spec.content_hash for one in drawing.settle(main)}
     for n in ((100,), (100, 500)):
         cells = [cell for cell in suites.cells("sample-size") if cell.scm in expected and cell.variant.n in n]
-        job = arena.generate._Job(tmp_path / str(len(n)), 0, "paper", 2)
+        job = arena.generate._Job("sample-size", tmp_path / str(len(n)), 0, "paper", 2)
         for cell in cells:
             job.write([[cell]], lambda id: None)
             assert spec_hash(job.path(cell)) == expected[cell.scm]
@@ -292,7 +292,7 @@ def test_a_suite_with_variants_takes_no_protocol(tmp_path):
 
 
 def test_corrupted_units_are_the_same_under_every_protocol():
-    cells = [cell for cell in suites.cells("main") if cell.d == 10]
+    cells = [cell for cell in suites.grid("main") if cell.d == 10]
     (cell,) = [cell for cell in cells if cell.settings()["stressors"] == ("feature_corruption",)][:1]
     (one,) = drawing.settle([cell])
     tables = [

@@ -22,7 +22,7 @@ SETTINGS = {(): "baseline", **{(name,): name for name in STRESSORS}}
 def members():
     """One SCM with ten variables for each of the nine difficulties."""
     places = {}
-    for cell in suites.cells("main"):
+    for cell in suites.grid("main"):
         if cell.d == 10:
             places.setdefault(cell.settings()["stressors"], cell)
     chosen = [places[setting] for setting in SETTINGS]

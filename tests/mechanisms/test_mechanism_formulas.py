@@ -353,3 +353,30 @@ def test_compression_is_smooth_and_monotone():
     slope = jax.vmap(jax.grad(lambda v: compress(v, 3.0)))(x)
     assert (np.asarray(slope) > 0).all() and np.abs(np.diff(np.asarray(slope))).max() < 0.02
     np.testing.assert_allclose(compress(x, 3.0)[np.abs(x) < 2.9], x[np.abs(x) < 2.9])
+
+
+def lookup_table(levels, value, n_parents=None):
+    cls = registry.families("mechanism")["lookup_table"]
+    parameters = cls.parameters().model_validate({"family": "lookup_table", "levels": levels, "value": value})
+    return cls.from_parameters(parameters, NAMES[: len(levels) if n_parents is None else n_parents])
+
+
+def test_a_lookup_table_is_numpy_indexing():
+    """Levels are rounded to the nearest, and there is nothing beyond the last."""
+    table = np.random.default_rng(0).normal(size=(2, 4, 3)).astype(np.float32)
+    module = lookup_table(table.shape, table.ravel().tolist())
+    x = np.random.default_rng(1).uniform(-1.5, 4.5, size=(500, 3)).astype(np.float32)
+    place = np.clip(np.round(x), 0, np.array(table.shape) - 1).astype(int)
+    np.testing.assert_array_equal(jax.vmap(module)(x), table[tuple(place.T)])
+
+
+@pytest.mark.parametrize(
+    "levels, value, n_parents, message",
+    [
+        ([2, 3], [0.0] * 6, 1, "has 2 entries, expected 1 \\(one per parent: a\\)"),
+        ([2, 3], [0.0] * 5, 2, "has 5 entries, expected 6 \\(2 x 3 levels\\)"),
+    ],
+)
+def test_a_lookup_table_of_another_shape_is_refused(levels, value, n_parents, message):
+    with pytest.raises(ParameterError, match=message):
+        lookup_table(levels, value, n_parents)

@@ -11,7 +11,8 @@ from mechanisms.base import Blueprint, ParameterError
 
 NOISES = registry.families("noise")
 PARENTS = ["a", "b", "c"]
-DRAWS = ("bernoulli_logit", "poisson_log")  # the signal is no value, but the log-odds or the log mean of one
+#: The signal is no value, but the log-odds, the chance, the mean or the log mean of one.
+DRAWS = ("bernoulli_logit", "binomial", "poisson_count", "poisson_log")
 EXTREMES = np.array([2.0**-24, 1.0 - 2.0**-24])
 U = (np.linspace(0, 2**23 - 1, 20_000).astype(np.int64) + 0.5) * 2.0**-23
 
@@ -218,6 +219,8 @@ RANGES = {
     "none": {},
     "bernoulli_logit": {"bias": (-1, 1)},
     "poisson_log": {"bias": (0, 2)},
+    "poisson_count": {"background": (0, 2)},
+    "binomial": {"trials": (5, 50)},
 }  # fmt: skip
 
 
@@ -274,6 +277,31 @@ def test_counts_are_the_poisson_quantile(mean):
     apart, inner = np.abs(values - expected), (U > 1e-5) & (U < 1 - 1e-5)
     assert apart[inner].max() <= 1 and apart.max() <= 2 and (apart > 0).mean() < 2e-3 + 1e-5 * mean
     assert values.mean() == pytest.approx(expected.mean(), rel=1e-3)
+
+
+@pytest.mark.parametrize("mean", [0.0, 1e-3, 5.0, 900.0, 1001.0, 1e4, 1e6])
+def test_detector_counts_are_the_poisson_quantile(mean):
+    values = run(build("poisson_count", background=0.25 * mean), 0.75 * mean, U)
+    expected = stats.poisson(mean).ppf(U) if mean else np.zeros(len(U))
+    apart, inner = np.abs(values - expected), (U > 1e-5) & (U < 1 - 1e-5)
+    assert (
+        apart[inner].max() <= 1 and apart.max() <= 2 and (apart > 0).mean() < 2e-3 + 1e-5 * min(mean, 1e3) + 4e-8 * mean
+    )
+    assert run(build("poisson_count"), -3.0, U[::1000]).max() == 0.0
+
+
+@pytest.mark.parametrize("trials", [1, 12, 1000])
+@pytest.mark.parametrize("chance", [0.0, 0.003, 0.4, 0.97, 1.0])
+def test_successes_are_the_binomial_quantile(trials, chance):
+    values, some = run(build("binomial", trials=trials), chance, U), np.clip(np.float32(chance), 1e-7, 1 - 1e-7)
+    apart = np.abs(values - stats.binom(trials, np.float64(some)).ppf(U))
+    assert apart.max() <= 1 and (apart > 0).mean() < 2e-3 + 4e-5 * trials  # float32
+    assert (np.diff(values) >= 0).all() and 0 <= values.min() and values.max() <= trials
+
+
+def test_half_a_trial_is_refused():
+    with pytest.raises(ParameterError, match="expected a whole number"):
+        build("binomial", trials=2.5)
 
 
 def test_a_mean_that_explodes_is_capped():

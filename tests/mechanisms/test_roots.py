@@ -106,10 +106,12 @@ DISCRETE = [
     ("poisson", {"rate": 12.0}, poisson(12.0)),
     ("ordinal", {"probability": SHARES.tolist()}, (np.arange(5.0), SHARES)),
     ("multinomial", {"probability": SHARES.tolist()}, ((np.arange(5) - INDEX_MEAN) / INDEX_DEVIATION, SHARES)),
+    ("grid", {"value": [-0.3, 0.2, 4.0, 9.0, 9.5], "probability": SHARES.tolist()},
+     (np.array([-0.3, 0.2, 4.0, 9.0, 9.5]), SHARES)),
     ("zipf", {"support": 8, "exponent": 2.0}, zipf(8, 2.0)),
     ("zipf", {"support": 20, "exponent": 4.0}, zipf(20, 4.0)),
     ("zipf", {"support": 17, "exponent": 2.5}, zipf(17, 2.5)),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("family, parameters, reference", DISCRETE)
@@ -175,6 +177,7 @@ RANGES = {
         "high_scale": (0.3, 1.0),
     },
     "multinomial": {},
+    "grid": {},
     "zipf": {"support": (8, 20), "exponent": (2, 4)},
 }  # fmt: skip
 
@@ -186,7 +189,7 @@ def test_prior_fills_the_ranges_of_the_paper(family):
         values, margin = np.array([d[field] for d in drawn]), 0.05 * (high - low)
         assert (values >= low).all() and (values <= high).all()
         assert values.min() < low + margin and values.max() > high - margin
-    unbounded = {"gaussian": {"mean"}, "truncated_gaussian": {"mean"}}.get(family, set())
+    unbounded = {"gaussian": {"mean"}, "truncated_gaussian": {"mean"}, "grid": {"value"}}.get(family, set())
     assert {*drawn[0]} - unbounded - {"probability"} <= {*RANGES[family]}
 
 
@@ -221,6 +224,7 @@ def test_kinds_of_values():
         "poisson": "count",
         "ordinal": "ordinal",
         "multinomial": "categorical",
+        "grid": "ordinal",
         "zipf": "ordinal",
     }
 
@@ -254,3 +258,17 @@ def test_table_is_monotone_whatever_the_quantile_function(steepness):
     table = quantiles.table(lambda p: np.tanh(steepness * stats.norm.ppf(p) ** 3))
     values = jax.jit(jax.vmap(lambda u: quantiles.lookup(jnp.asarray(table, jnp.float32), u)))(U.astype(np.float32))
     assert (np.diff(values) >= -1e-6).all() and np.abs(values).max() <= 1.0 + 1e-6
+
+
+@pytest.mark.parametrize(
+    "value, probability, message",
+    [
+        ([1.0, 2.0], [1.0], "has 1 entries, expected 2"),
+        ([2.0, 1.0], [0.5, 0.5], "expected ascending"),
+        ([1.0, 1.0], [0.5, 0.5], "expected ascending"),
+        ([1.0, 2.0], [0.5, 0.4], "sums to 0.9"),
+    ],
+)
+def test_a_grid_that_is_none_is_refused(value, probability, message):
+    with pytest.raises(ParameterError, match=message):
+        build("grid", value=value, probability=probability)

@@ -37,7 +37,8 @@ class Calibrated(NamedTuple):
         spec: The spec, calibrated.
         values: `[d, n]`, what it gives for the calibration noise.
         response: For each edge (parent, child), how much the child's signal moves on average when that parent takes
-            another unit's value and the other parents keep theirs; in standard deviations of the child.
+            another unit's value and the other parents keep theirs; in standard deviations of the child, or of the
+            signal where that is on another scale, as log-odds are.
     """
 
     spec: SCMSpec
@@ -90,6 +91,7 @@ class _Found(NamedTuple):
         values: `[d, n]`, scaled.
         center, scale: `[d]`, what the value was scaled with; 0 and 1 where it was not.
         deviation: `[d]`, its standard deviation before that.
+        signalled: `[d]`, the standard deviation of its signal.
         fields: `[d, f]`, the calibrated fields of its noise, padded.
         moved: `[d, k]`, the mean absolute effect of each parent on the signal, padded.
     """
@@ -98,6 +100,7 @@ class _Found(NamedTuple):
     center: Any
     scale: Any
     deviation: Any
+    signalled: Any
     fields: Any
     moved: Any
 
@@ -113,7 +116,8 @@ def _read(spec: SCMSpec, found: _Found, scaling: Scaling | None) -> Calibrated:
         if (found.center[j], found.scale[j]) != (0.0, 1.0):
             update["scaling"] = (float(found.center[j]), float(found.scale[j]))
         nodes.append(node.model_copy(update=update) if update else node)
-        deviation = max(float(found.deviation[j]), 1e-12)
+        other_scale = node.parents and node.channel.cls.link not in (None, "identity")
+        deviation = max(float((found.signalled if other_scale else found.deviation)[j]), 1e-12)
         moved = found.moved[j, : len(node.parents)].tolist()
         response |= {(p, node.name): m / deviation for p, m in zip(node.parents, moved, strict=True)}
     if scaling is not None:
@@ -139,7 +143,7 @@ def _calibrate(tables: Tables, banks: Banks, index, words, count, standardised, 
 def _nothing(d: int, width: int, banks: Banks, dtype: Any) -> _Found:
     zeros = lambda *shape: jnp.zeros(shape, dtype)  # noqa: E731
     return _Found(
-        zeros(d, N_CALIBRATION), zeros(d), zeros(d) + 1, zeros(d), zeros(d, _n_fields(banks)), zeros(d, width)
+        zeros(d, N_CALIBRATION), zeros(d), zeros(d) + 1, zeros(d), zeros(d), zeros(d, _n_fields(banks)), zeros(d, width)
     )
 
 
@@ -157,7 +161,7 @@ def _walk(table: Tables, banks: Banks, key, standardised, nothing: _Found, fit: 
         deviation = jnp.std(value)
         center = jnp.where(standardised[j], jnp.mean(value), 0.0)
         scale = jnp.where(standardised[j] & (deviation > 0), deviation, 1.0)
-        own = _Found((value - center) / scale, center, scale, deviation, fields, moved)
+        own = _Found((value - center) / scale, center, scale, deviation, jnp.std(signal), fields, moved)
         return jax.tree.map(lambda leaves, leaf: leaves.at[j].set(leaf), found, own)
 
     return jax.lax.fori_loop(0, table.d, step, nothing)

@@ -199,6 +199,25 @@ def schema() -> None:
 
 
 @app.command()
+def show(
+    source: Annotated[str, typer.Argument(help="formula:NAME, a spec file, or a scenario directory.")],
+    html: Annotated[Path | None, typer.Option(help="Where to write it as a page with graph and histograms.")] = None,
+) -> None:
+    """Print the card of an SCM: what it is, its equations and variables, what can be set."""
+    from arena import cards
+    from arena.loading import load
+
+    spec = load(source)
+    print(cards.text(spec))
+    columns = ("variable", "role", "unit", "range", "equation or distribution")
+    _print_table(columns, [[x.name, x.role, x.unit, x.range, x.equation] for x in cards.lines(spec)])
+    if html is not None:
+        from eval.card import write_card
+
+        _say(f"Page: {write_card(spec, html)}")
+
+
+@app.command()
 def audit(
     directory: Annotated[Path | None, typer.Argument(help="A scenario directory, or a folder of them.")] = None,
     family: Annotated[str | None, typer.Option(help="Written scenarios instead: formula.")] = None,

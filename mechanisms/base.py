@@ -26,7 +26,7 @@ from mechanisms.parameters import Parameters
 Array = Any
 Kind = Literal["mechanism", "noise", "root"]
 ValueKind = Literal["continuous", "binary", "ordinal", "categorical", "count"]
-Link = Literal["identity", "logit", "log"]
+Link = Literal["identity", "logit", "log", "chance"]
 
 REGISTRY: dict[Kind, dict[str, type["Component"]]] = {"mechanism": {}, "noise": {}, "root": {}}
 
@@ -162,8 +162,8 @@ class Noise(Component):
     Attributes:
         calibrated: Scalar fields whose values follow from a calibration sample and not from the prior: `prior` leaves
             them out, `calibrate` gives them, a spec holds them like any other. `arrays` must take them as they are.
-        link: The scale on which causes add up, if the signal has one of its own: `logit` and `log` where the signal
-            sets the chance or the mean of a discrete value, `identity` where the noise is added to it.
+        link: The scale of the signal, if it is known: `logit`, `log` and `chance` where the signal sets the log-odds,
+            the log mean or the chance of a discrete value, `identity` where the noise is added to it.
     """
 
     kind: ClassVar[Kind] = "noise"

@@ -210,7 +210,7 @@ def residual(spec: SCMSpec, table: Dataset) -> Verdict:
         inputs = {p: table.values[rows, table.names.index(p)].astype(np.float64) for p in expression.parents}
         with np.errstate(all="ignore"):
             expected = np.broadcast_to(expression.evaluate(inputs), found.shape)
-        off = np.abs(found - expected) / np.maximum(np.abs(expected), found.std())
+            off = np.abs(found - expected) / np.maximum(np.abs(expected), max(float(found.std()), 1e-30))
         if {name for name, *_ in expression.operations} & {*JUMPS}:
             off = np.sort(off)[: len(off) - int(JUMPED * len(off))]
         if not (largest := float(off.max())) <= worst:
@@ -250,7 +250,7 @@ def correlation(spec: SCMSpec, table: Dataset) -> Verdict:
     """No two continuous variables correlate to .90 or more."""
     among = [(j, node.name) for j, node in _columns(spec, table, None, continuous=True) if np.ptp(table.values[:, j])]
     allowed, most, pairs = excused(spec, "correlation"), 0.0, []
-    values = np.abs(np.corrcoef(table.values[:, [j for j, _ in among]].astype(np.float64), rowvar=False))
+    values = np.abs(np.corrcoef(table.values[:, [j for j, _ in among]], rowvar=False, dtype=np.float64))
     for (i, (_, a)), (j, (_, b)) in itertools.combinations(enumerate(among), 2):
         if tuple(sorted((a, b))) not in allowed:
             most = max(most, float(values[i, j]))

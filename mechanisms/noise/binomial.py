@@ -19,6 +19,8 @@ class Binomial(Noise, family="binomial"):
     Prior: 5 to 50 trials.
     """
 
+    link = "chance"
+
     trials: Float[Array, ""] = param("number of trials, a whole number", ge=1, le=1000, pad=1.0)
 
     @classmethod

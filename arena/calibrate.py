@@ -116,7 +116,8 @@ def _read(spec: SCMSpec, found: _Found, scaling: Scaling | None) -> Calibrated:
         if (found.center[j], found.scale[j]) != (0.0, 1.0):
             update["scaling"] = (float(found.center[j]), float(found.scale[j]))
         nodes.append(node.model_copy(update=update) if update else node)
-        other_scale = node.parents and node.channel.cls.link not in (None, "identity")
+        link = getattr(node.channel.cls, "link", None) if node.parents else None
+        other_scale = link not in (None, "identity")
         deviation = max(float((found.signalled if other_scale else found.deviation)[j]), 1e-12)
         moved = found.moved[j, : len(node.parents)].tolist()
         response |= {(p, node.name): m / deviation for p, m in zip(node.parents, moved, strict=True)}

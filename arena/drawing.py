@@ -1,7 +1,7 @@
 """Tables of suites' SCMs: both matched splits of several replicates, and whether the audit passes them (A.1, A.2)."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import jax
 import numpy as np
@@ -221,7 +221,8 @@ def _once(member: Member, protocol: Protocol, seed: int) -> _Once:
 def _quantiles(distribution: Blueprint) -> np.ndarray:
     """Equally likely values of a distribution."""
     u = (np.arange(N_QUANTILES, dtype=np.float32) + 0.5) / N_QUANTILES
-    return np.asarray(jax.vmap(distribution.module(np.float32))(u), np.float64)
+    quantile: Any = distribution.module(np.float32)
+    return np.asarray(jax.vmap(quantile)(u), np.float64)
 
 
 def _roles(member: Member) -> tuple[list[Kind], np.ndarray]:

@@ -43,7 +43,11 @@ def judge(
     from arena.errors import ProviderError
     from eval.hypotheses import files
     from eval.hypotheses.evaluate import Judge
+    from eval.hypotheses.experiments import check_units
 
+    for path in filter(None, (out, html)):
+        files.target(path)
+    check_units(units)
     simulator, parsed = _simulator(spec, seed), None
     if parse:
         from eval.hypotheses.parse import parse_file
@@ -63,6 +67,8 @@ def judge(
     print(f"confirmed recall  {report.confirmed_recall:.3f}")
     print(f"claim precision   {report.claim_precision:.3f}  of {len(report.verdicts)} proposals")
     print(f"directional       {report.directional_precision:.3f}")
+    for warning in report.warnings():
+        _say(f"warning: {warning}")
     if out is not None:
         written = files.write(out.parent, {out.name: files.as_json(report.as_json())})
         _say(f"Verdicts: {written[out.name]}")

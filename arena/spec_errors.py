@@ -64,6 +64,10 @@ class RegisteredComponent:
         return families[family].parameters().model_validate(value)
 
 
+#: Whole numbers with more digits are read as floating-point ones, which are infinite there.
+MOST_DIGITS = 1000
+
+
 def strict_json(text: Any) -> Any:
     """Parse JSON, refusing what JSON forbids or leaves open: NaN, infinities, repeated keys.
 
@@ -83,8 +87,12 @@ def strict_json(text: Any) -> Any:
             raise SpecError(f"found the key '{twice}' twice in one JSON object")
         return dict(pairs)
 
+    def whole(digits: str) -> int | float:
+        # Beyond every limit of a field, where Python would refuse to read on.
+        return int(digits) if len(digits) <= MOST_DIGITS else float(digits)
+
     try:
-        return json.loads(text, parse_constant=refuse, object_pairs_hook=unique)
+        return json.loads(text, parse_constant=refuse, parse_int=whole, object_pairs_hook=unique)
     except json.JSONDecodeError as error:
         raise SpecError(f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from None
     except (RecursionError, ValueError) as error:

@@ -6,6 +6,7 @@ changed calibrates anew. The sample follows from the spec: calibrating twice giv
 
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -50,13 +51,24 @@ def auto_calibrate(spec: SCMSpec, room: Room | None = None) -> SCMSpec:
     for name in waiting:
         if not values or any(parent in guess for parent in nodes[name].parents) or _below(spec, name, waiting):
             now = spec.model_copy(update={"nodes": [guess.get(node.name, node) for node in spec.nodes]})
-            padded = (room or Room()).compile(now)
-            u, second = draw(now, padded, key, N_SAMPLE)
-            table = np.asarray(evaluate(padded, u, second, len(spec.nodes), 0)[0])
-            values = dict(zip(spec.names, table, strict=False))
+            values = sample(now, key, room)
         found = {place: _read(place, values) for place in _unset(nodes[name])}
         guess[name] = _with(nodes[name], found)
     return spec.model_copy(update={"nodes": [guess.get(node.name, node) for node in spec.nodes]}) if waiting else spec
+
+
+def sample_of(spec: SCMSpec, room: Room | None = None) -> dict[str, np.ndarray]:
+    """Values `[N_SAMPLE]` of each variable of a spec, calibrated here if it is not; they follow from the spec."""
+    spec = auto_calibrate(spec, room)
+    return sample(spec, key_of("sample_of", spec.content_hash), room)
+
+
+def sample(spec: SCMSpec, key: jax.Array, room: Room | None = None) -> dict[str, np.ndarray]:
+    """Values `[N_SAMPLE]` of each variable."""
+    padded = (room or Room()).compile(spec)
+    u, second = draw(spec, padded, key, N_SAMPLE)
+    table = np.asarray(evaluate(padded, u, second, len(spec.nodes), 0)[0])
+    return dict(zip(spec.names, table, strict=False))
 
 
 def is_calibrated(spec: SCMSpec) -> bool:
@@ -100,7 +112,13 @@ def _with(node: NodeSpec, found: dict[_Place, dict[str, float]]) -> NodeSpec:
 def _read(place: _Place, values: dict[str, np.ndarray]) -> dict[str, float]:
     factor, operand = place.factor, place.factor.operand
     assert operand is not None
+    _check_units(place, values)
     first, second = (jnp.asarray(values[operand.of[k]]) for k in (0, -1))
+    if place.factor.prefix and factor.shape == "linear" and operand.op == "raw":
+        low, high = float(first.min()), float(first.max())
+        if low < high and bool(((first == low) | (first == high)).all()):
+            found = {"at": 0.5 * (low + high), "scale": 0.5 * (high - low)}
+            return {field: float(np.float32(found[field])) for field in factor.unset()}
     v = np.asarray(operands.evaluate(jnp.asarray(operands.KINDS.index(operand.op)), first, second), np.float64)
     found = {}
     if "at" in factor.unset():
@@ -113,6 +131,16 @@ def _read(place: _Place, values: dict[str, np.ndarray]) -> dict[str, float]:
             raise _constant(place, "is constant in the data, so that it has no scale")
         found["scale"] = scale
     return {field: float(np.float32(number)) for field, number in found.items()}
+
+
+def _check_units(place: _Place, values: dict[str, np.ndarray]) -> None:
+    """SpecError where logarithms or denominators are cut off in most of the data."""
+    operand = place.factor.operand
+    if operand is not None and operand.op in ("log", "ratio"):
+        v = np.abs(values[operand.of[-1]])
+        if float(np.mean((v > 0) & (v < operands.LEAST))) > 0.5:
+            raise _constant(place, f"needs '{operand.of[-1]}' in larger units: most of its values are nearer to 0 than "
+                                   f"{operands.LEAST:g}, where it is cut off")  # fmt: skip
 
 
 def _constant(place: _Place, why: str) -> SpecError:

@@ -223,6 +223,11 @@ class Root(Component):
         """Parameters drawn from the family's ranges, as a spec holds them (without `family`)."""
         raise _no_prior(cls, "rng")
 
+    @classmethod
+    def support(cls, parameters: Any) -> tuple[np.ndarray, np.ndarray] | None:
+        """The levels, ascending, and the probability of each; None if the values are no short list of levels."""
+        return None
+
     def __call__(self, u: Array) -> Array:
         """`u in (0, 1) -> value`, scalars: the quantile function."""
         raise NotImplementedError

@@ -26,6 +26,9 @@ Archetype = Literal[
 Probability = Annotated[Number, Field(gt=0.0, lt=1.0)]
 Width = Annotated[Number, Field(gt=0.0)]
 
+#: A value is at a level if it differs by no more than this, times the level where that is above 1: rounding only.
+LEVEL_TOLERANCE = 1e-3
+
 SHAPES = ("one", "linear", "hinge", "step", "bump", "level")
 #: The factors of each op: of its operand, and of what it depends on besides.
 FACTORS: dict[str, tuple[str, str]] = {
@@ -66,7 +69,8 @@ class TermSpec(Data, frozen=True):
     | category | weight [operand = level] |
 
     `at` and `scale` that are not given are set by calibration: `at` to the `quantile` of the operand, `scale` to half
-    the distance between its quantiles 0.16 and 0.84. Likewise those of `by`.
+    the distance between its quantiles 0.16 and 0.84. Likewise those of `by`; the `by` of an interaction that has two
+    values only is centred midway between them, so that the effect has either sign.
 
     Attributes:
         label: The name of the mechanism, if it is planted to be found.
@@ -288,7 +292,7 @@ def _bump(v, at, scale):
 
 
 def _level(v, at, scale):
-    return jnp.where(jnp.abs(v - at) < 0.5, 1.0, 0.0).astype(v.dtype)
+    return jnp.where(jnp.abs(v - at) <= LEVEL_TOLERANCE * jnp.maximum(jnp.abs(at), 1.0), 1.0, 0.0).astype(v.dtype)
 
 
 #: In the order of `SHAPES`, without the first.

@@ -3,7 +3,7 @@
 import collections
 import itertools
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import networkx as nx
 
@@ -151,7 +151,7 @@ def _dominant(shares: dict[str, float], limit: float, size: int) -> Verdict:
     return f"{name} {100 * most:.1f} %", f"at most {100 * limit:g} %", most <= limit
 
 
-def _groups(items: dict[str, object], key: Callable) -> list[list[str]]:
+def _groups(items: Mapping[str, object], key: Callable) -> list[list[str]]:
     """Names of items of equal key, where there are several."""
     groups: dict[object, list[str]] = collections.defaultdict(list)
     for name, item in items.items():

@@ -6,8 +6,11 @@ import math
 #: All in standard deviations of the outcome, as `simulator.response_of` has it.
 #: The least effect of a variable from its low to its high doses.
 EFFECT = 0.10
-#: The least deviation of a threshold from every smooth trend; also as a share of the effect.
-BEND, BEND_SHARE = 0.03, 0.05
+#: The least deviation of a threshold from every smooth trend; also as a share of the effect. Small, because a sigmoid
+#: comes near a hinge: what tells them apart is how much each leaves unexplained, `SHARPER`.
+BEND, BEND_SHARE = 0.01, 0.005
+#: The least deviation of a logarithm from a line.
+CURVED = 0.03
 #: The least difference between the effects at two levels of a moderator.
 INTERACTION = 0.15
 #: The least association between variable and outcome, a standard deviation of the variable apart.
@@ -17,11 +20,11 @@ SURE = 4.0
 
 #: Shares of the largest effect.
 #: A monotone curve turns back by no more than this, and a curve that is not monotone by no less than the second.
-BACK, TURN = 0.15, 0.2
+BACK, TURN = 0.15, 0.15
 #: In the levels of a subpopulation an effect is no less than the first, in the others no more than the second.
 INSIDE, OUTSIDE = 0.5, 0.15
 #: A reversed effect is no less than this.
-REVERSED = 0.2
+REVERSED = 0.05
 #: Of an effect that is mediated, no more than this is left with the mediator held.
 DIRECT = 0.5
 #: What a threshold leaves unexplained is no more than this share of what the best smooth trend leaves.
@@ -56,6 +59,8 @@ class Check:
     def margin(self) -> float:
         """Distance to the limit, positive on the side that passes."""
         margin = self.value - self.limit if self.least else self.limit - self.value
+        if math.isnan(margin):
+            return -1e9
         return margin if math.isfinite(margin) else math.copysign(1e9, margin)
 
     @property

@@ -1,21 +1,21 @@
 """The judge: proposals against a simulator - verdicts by experiment, then recall and precision."""
 
-import dataclasses
-import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 from arena.errors import DataError
 from arena.plants import Plant
 from arena.rooms import Room
 from eval.hypotheses import verifiers
-from eval.hypotheses.checks import EFFECT, SURE, Check
+from eval.hypotheses.claims import Claim
+from eval.hypotheses.columns import Column
 from eval.hypotheses.designs import Planner
-from eval.hypotheses.experiments import Laboratory, Reading
+from eval.hypotheses.experiments import Laboratory, Reading, check_units
 from eval.hypotheses.oracle import FORM, claim
 from eval.hypotheses.proposals import DIRECTED, Proposal, Rejection, Variable, read_all
+from eval.hypotheses.reports import Recovery, Report, Verdict
 from eval.hypotheses.simulator import N_UNITS, Simulator
-from eval.hypotheses.verifiers import VERIFIERS, Claim
+from eval.hypotheses.verifiers import VERIFIERS
 
 MODERATION = ("interaction", "interaction_reversal", "subpopulation")
 #: The forms that assert the family of a plant. A ratio or product shows under do() as a joint effect of two variables,
@@ -37,113 +37,6 @@ CONFOUND = ("simpsons_paradox", "mediation_chain")
 MOST = 100_000
 
 
-@dataclasses.dataclass(frozen=True)
-class Verdict:
-    """What became of one proposal.
-
-    Attributes:
-        proposal: The claim; None if what was proposed is none.
-        status: `confirmed`, `refuted`, `no_structure` (a direction alone, whatever it is) or `rejected`.
-        reason: Why, in plain language.
-        checks: What was measured, in the order of the form's verifier.
-        moved: How much raising the variable moves the outcome, in SD, and the Monte Carlo error.
-        text: What the claim was read from, if it was free text.
-    """
-
-    proposal: Proposal | None
-    status: str
-    reason: str
-    checks: tuple[Check, ...] = ()
-    moved: tuple[float, float] = (0.0, 0.0)
-    text: str | None = None
-
-    @property
-    def confirmed(self) -> bool:
-        """Whether the full claim survived its experiment."""
-        return self.status == "confirmed"
-
-    @property
-    def deciding(self) -> Check | None:
-        """The check that failed first, or the one that passed by least of its limit."""
-        failed = [check for check in self.checks if not check.passed]
-        if failed:
-            return failed[0]
-        return min(self.checks, key=lambda check: check.margin / max(abs(check.limit), 0.01), default=None)
-
-    @property
-    def moves(self) -> bool:
-        """Whether the variable moves the outcome at all."""
-        return abs(self.moved[0]) >= max(EFFECT, SURE * self.moved[1])
-
-    @property
-    def directed(self) -> bool:
-        """Whether a direction is claimed."""
-        return self.proposal is not None and self.proposal.form in DIRECTED and self.proposal.sign != 0
-
-    @property
-    def direction_right(self) -> bool:
-        """Whether the claimed direction is that of the effect."""
-        return self.directed and self.moves and self.proposal.sign * self.moved[0] > 0  # type: ignore[union-attr]
-
-
-@dataclasses.dataclass(frozen=True)
-class Recovery:
-    """What became of one plant.
-
-    Attributes:
-        signature: The verdict on the plant itself, as the oracle claims it.
-        by: Numbers of the proposals that name a cause of it in a form of its family.
-        confirmed_by: Those of them whose own claim was confirmed.
-    """
-
-    plant: Plant
-    signature: Verdict
-    by: tuple[int, ...]
-    confirmed_by: tuple[int, ...]
-
-
-@dataclasses.dataclass(frozen=True)
-class Report:
-    """Verdicts and scores.
-
-    Attributes:
-        family_recall: Share of the plants that some proposal names a cause of, in a form of the plant's family, the
-            plant's signature being there.
-        confirmed_recall: Share of the plants that a proposal recovers whose own claim was confirmed.
-        claim_precision: Share of all proposals, malformed ones too, whose full claim was confirmed; 0 without any.
-        directional_precision: Share of the proposals with a direction whose direction is right; a diagnostic.
-        read_as: How the outcome was read, and the standard deviation that effects are in.
-        parsed_by: The language model that read the claims from free text, if one did.
-    """
-
-    outcome: str
-    verdicts: tuple[Verdict, ...]
-    recoveries: tuple[Recovery, ...]
-    family_recall: float
-    confirmed_recall: float
-    claim_precision: float
-    directional_precision: float
-    n_units: int
-    seed: int
-    read_as: tuple[str, float]
-    parsed_by: str | None = None
-
-    def as_json(self) -> dict[str, Any]:
-        """The report as JSON."""
-        return {
-            "outcome": self.outcome,
-            **({} if self.parsed_by is None else {"parsed_by": self.parsed_by}),
-            "recall": {"recall": self.family_recall, "confirmed_recall": self.confirmed_recall,
-                       "n_plants": len(self.recoveries)},
-            "precision": {"claim_precision": self.claim_precision,
-                          "directional_precision": self.directional_precision, "n_proposals": len(self.verdicts)},
-            "experiment": {"units": self.n_units, "seed": self.seed, "outcome_read_as": self.read_as[0],
-                           "outcome_sd": self.read_as[1]},
-            "plants": [_recovery_json(recovery) for recovery in self.recoveries],
-            "proposals": [_verdict_json(verdict) for verdict in self.verdicts],
-        }  # fmt: skip
-
-
 class Judge:
     """Experiments on one simulator, and the verdicts that follow from them.
 
@@ -154,12 +47,11 @@ class Judge:
     """
 
     def __init__(self, simulator: Simulator, n: int = N_UNITS, room: Room | None = None):
-        if n < 1000:
-            raise DataError(f"{n} units an experiment are asked for, expected at least 1000")
+        check_units(n)
         self.simulator, self.n = simulator, n
         self.laboratory = Laboratory(simulator, n, room)
-        self.variables = variables(self.laboratory)
-        self.design = Planner(self.laboratory.values, self.laboratory.kinds)
+        self.variables = variables(self.laboratory.columns)
+        self.design = Planner(self.laboratory.values, self.laboratory.columns)
 
     def read(self, data: Any) -> list[Proposal | Rejection]:
         """What was proposed, as claims or rejections."""
@@ -184,11 +76,12 @@ class Judge:
             DataError: If it is no list.
         """
         claims, plants = self.read(data), self.simulator.answer_key()
-        verdicts = self.verdicts([*claims, *(claim(plant) for plant in plants)])
+        verdicts = self.verdicts([*claims, *self.read([claim(plant) for plant in plants])])
         verdicts, signatures = verdicts[: len(claims)], verdicts[len(claims) :]
         turned = [self._turned(plant, verdict) for plant, verdict in zip(plants, signatures, strict=True)]
         recoveries = tuple(_recovery(p, s, verdicts) for p, s in zip(plants, turned, strict=True))
         directed = [verdict for verdict in verdicts if verdict.directed]
+        distinct = list({_said(verdict, k): verdict for k, verdict in enumerate(verdicts)}.values())
         response = self.laboratory.response
         return Report(
             self.simulator.outcome, tuple(verdicts), recoveries,
@@ -196,14 +89,16 @@ class Judge:
             _share(sum(bool(r.confirmed_by) for r in recoveries), len(recoveries)),
             _share(sum(v.confirmed for v in verdicts), len(verdicts)),
             _share(sum(v.direction_right for v in directed), len(directed)),
-            self.n, self.simulator.seed, (response.name, response.scale),
+            self.n, self.simulator.seed, (response.name, response.scale, response.error),
+            len(distinct), _share(sum(v.confirmed for v in distinct), len(distinct)),
         )  # fmt: skip
 
     def oracle(self) -> list[Proposal]:
         """The claims of a method that knows the answer key."""
         plants = self.simulator.answer_key()
         found = self.verdicts([claim(plant) for plant in plants])
-        return [claim(p, "-" if v.moved[0] < 0 else "+") for p, v in zip(plants, found, strict=True)]
+        down = [v.moved[0] < 0 and FORM[p.archetype] in DIRECTED for p, v in zip(plants, found, strict=True)]
+        return [claim(plant, "-" if falls else "+") for plant, falls in zip(plants, down, strict=True)]
 
     def _turned(self, plant: Plant, verdict: Verdict) -> Verdict:
         """A signature whose direction the answer key leaves open, in the direction that the experiment shows."""
@@ -239,15 +134,12 @@ def judge(simulator: Simulator, proposals: Any, n: int = N_UNITS) -> Report:
     return Judge(simulator, n).report(proposals)
 
 
-def variables(laboratory: Laboratory) -> dict[str, Variable]:
+def variables(columns: Mapping[str, Column]) -> dict[str, Variable]:
     """What claims may say of each variable."""
-    found = {}
-    for name, kind in laboratory.kinds.items():
-        levels = ()
-        if kind in ("categorical", "ordinal"):
-            levels = tuple(sorted(set(laboratory.values[name].tolist())))
-        found[name] = Variable(kind, levels)
-    return found
+    return {
+        name: Variable(column.kind, column.levels if column.kind in ("categorical", "ordinal") else ())
+        for name, column in columns.items()
+    }
 
 
 def _recovery(plant: Plant, signature: Verdict, verdicts: Sequence[Verdict]) -> Recovery:
@@ -261,7 +153,24 @@ def _recovery(plant: Plant, signature: Verdict, verdicts: Sequence[Verdict]) -> 
         if plant.archetype in CONFOUND and not verdict.moves:
             continue
         by.append(number)
-    return Recovery(plant, signature, tuple(by), tuple(k for k in by if verdicts[k].confirmed))
+    confirmed = (k for k in by if verdicts[k].confirmed and _of_its_variables(plant, verdicts[k].proposal))
+    return Recovery(plant, signature, tuple(by), tuple(confirmed))
+
+
+def _of_its_variables(plant: Plant, proposal: Proposal | None) -> bool:
+    """Whether the second variable of a claim, if both have one, is the plant's."""
+    second = proposal.second if proposal else None
+    return second is None or plant.moderator is None or second in plant.causes
+
+
+def _said(verdict: Verdict, number: int) -> Hashable:
+    """What a proposal says; each one that says nothing is by itself."""
+    proposal = verdict.proposal
+    if proposal is None:
+        return number
+    levels = (proposal.level, proposal.base) if proposal.form == "categorical_level" else None
+    direction = proposal.direction if proposal.form in DIRECTED else None
+    return proposal.variable, proposal.form, direction, proposal.second, levels
 
 
 def _rejected(rejection: Rejection) -> Verdict:
@@ -270,40 +179,3 @@ def _rejected(rejection: Rejection) -> Verdict:
 
 def _share(part: int, whole: int) -> float:
     return part / whole if whole else 0.0
-
-
-def _verdict_json(verdict: Verdict) -> dict[str, Any]:
-    deciding = verdict.deciding
-    out: dict[str, Any] = {} if verdict.text is None else {"text": verdict.text}
-    out |= {
-        "proposal": verdict.proposal.model_dump() if verdict.proposal else None,
-        "status": verdict.status,
-        "reason": verdict.reason,
-    }
-    if deciding is not None:
-        numbers = {"measured": deciding.name, "effect": deciding.value, "mc_error": deciding.error,
-                   "limit": deciding.limit, "margin": deciding.margin, "unit": deciding.unit}  # fmt: skip
-        out |= {name: _finite(number) for name, number in numbers.items()}
-        out["total_effect"] = {"effect": verdict.moved[0], "mc_error": verdict.moved[1], "unit": "SD"}
-        out["checks"] = [
-            {name: _finite(getattr(check, name)) for name in ("name", "value", "error", "limit", "margin", "unit")}
-            | {"passed": check.passed}
-            for check in verdict.checks
-        ]
-    return out
-
-
-def _recovery_json(recovery: Recovery) -> dict[str, Any]:
-    plant = recovery.plant
-    return {
-        "label": plant.label, "archetype": plant.archetype, "variable": plant.variable, "moderator": plant.moderator,
-        "form": FORM[plant.archetype], "causes": list(plant.causes),
-        "signature": _verdict_json(recovery.signature),
-        "recovered": bool(recovery.by), "confirmed": bool(recovery.confirmed_by),
-        "recovered_by": list(recovery.by), "confirmed_by": list(recovery.confirmed_by),
-    }  # fmt: skip
-
-
-def _finite(value: Any) -> Any:
-    """JSON has no infinity."""
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -5,7 +5,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from eval.hypotheses.curves import BAND, DATA, HELD, Curves, labels
+from eval.hypotheses.doses import BAND, DATA, HELD, Curves, labels
 from eval.hypotheses.proposals import NOMINAL
 from eval.report.charts import span, tips
 

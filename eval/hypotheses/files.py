@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import stat
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,7 +13,7 @@ from arena.errors import DataError, SpecError
 from arena.spec_errors import strict_json
 from eval.hypotheses.simulator import Simulator
 
-DATASET, META, ANSWER_KEY = "dataset.parquet", "meta.json", "answer_key.json"
+DATASET, META, ANSWER_KEY, SPEC = "dataset.parquet", "meta.json", "answer_key.json", "spec.json"
 #: Rows of a dataset, at most; a limit of memory.
 MOST_ROWS = 100_000_000
 
@@ -28,6 +29,8 @@ def write_simulation(simulator: Simulator, n: int, out: str | os.PathLike[str]) 
     """
     if not 1 <= n <= MOST_ROWS:
         raise DataError(f"{n} rows are asked for, expected 1 to {MOST_ROWS}")
+    for name in (DATASET, META, ANSWER_KEY, SPEC):
+        target(Path(out) / name)
     parquet = io.BytesIO()
     simulator.generate(n).to_parquet(parquet, index=False)
     return write(
@@ -36,7 +39,7 @@ def write_simulation(simulator: Simulator, n: int, out: str | os.PathLike[str]) 
             DATASET: parquet.getvalue(),
             META: as_json(simulator.meta(n)),
             ANSWER_KEY: as_json(simulator.key_as_json()),
-            "spec.json": simulator.spec.to_json().encode() + b"\n",
+            SPEC: simulator.spec.to_json().encode() + b"\n",
         },
     )
 
@@ -65,20 +68,51 @@ def as_json(value: Any) -> bytes:
     return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False).encode() + b"\n"
 
 
-def write(folder: Path, contents: Mapping[str, bytes]) -> dict[str, Path]:
-    """Write files of a folder, each whole or not at all; it is made where it is missing.
+def target(path: str | os.PathLike[str]) -> Path:
+    """Where a file is to be written: itself, or what a symbolic link leads to. Nothing is made or changed.
 
     Raises:
-        DataError: If the folder cannot be made or written.
+        DataError: If something else than a regular file is there, or its folder cannot be made or written.
     """
-    written = {}
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        out = Path(os.path.realpath(path))
+        above = next(folder for folder in out.parents if os.path.lexists(folder))
+        wrong = {
+            "it is a symbolic link that leads to itself": os.path.islink(out),
+            "it is a folder, expected a file": out.is_dir(),
+            "it is no regular file, expected one, or none yet": os.path.lexists(out) and not out.is_file(),
+            f"{above} is no folder": not above.is_dir(),
+            f"{above} is not writable": not os.access(above, os.W_OK | os.X_OK),
+        }
+    except OSError as error:
+        raise DataError(f"cannot write to {path}: {error.strerror}") from None
+    for why, holds in wrong.items():
+        if holds:
+            raise DataError(f"cannot write to {path}: {why}")
+    return out
+
+
+def write(folder: Path, contents: Mapping[str, bytes]) -> dict[str, Path]:
+    """Write files of a folder, all whole or none; it is made where it is missing. Symbolic links are followed.
+
+    Raises:
+        DataError: If the folder cannot be made, or a file cannot be written.
+    """
+    targets = {name: target(folder / name) for name in contents}
+    waiting: dict[str, Path] = {}
+    try:
         for name, data in contents.items():
-            with tempfile.NamedTemporaryFile(dir=folder, prefix=f".{name}-", delete=False) as file:
+            out = targets[name]
+            out.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.NamedTemporaryFile(dir=out.parent, prefix=".unfinished-", delete=False) as file:
+                waiting[name] = Path(file.name)
                 file.write(data)
-            os.chmod(file.name, 0o644)
-            written[name] = Path(file.name).replace(folder / name)
+            os.chmod(file.name, stat.S_IMODE(out.stat().st_mode) if out.exists() else 0o644)
+        for name in contents:
+            waiting[name].replace(targets[name])
     except OSError as error:
         raise DataError(f"cannot write to {folder}: {error.strerror}") from None
-    return written
+    finally:
+        for path in waiting.values():
+            path.unlink(missing_ok=True)
+    return {name: folder / name for name in contents}

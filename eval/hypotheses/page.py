@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from eval.hypotheses import files, words
-from eval.hypotheses.curves import Curves, curves
+from eval.hypotheses.doses import Curves, curves
 from eval.hypotheses.evaluate import Judge, Recovery, Report, Verdict
 from eval.hypotheses.oracle import FORM
 from eval.report import drawn
@@ -52,7 +52,7 @@ def _content(judge: Judge, report: Report, proposals: Sequence[Any]) -> dict[str
     readings = laboratory.run([judge.design(recovery.signature.proposal) for recovery in plants])  # type: ignore[arg-type]
     shown = [curves(reading, laboratory.values[reading.design.variable]) for reading in readings]
     specs = _figures(judge, report, shown) if drawn.figures_available() else {}
-    read_as, sd = report.read_as
+    read_as, sd, _ = report.read_as
     forms = {v.proposal.form for v in report.verdicts if v.proposal is not None}
     counts = {status: sum(v.status == status for v in report.verdicts) for status in words.STATUS}
     return {

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 from pydantic import Field, ValidationError
 
+from arena.levels import nearest
 from arena.spec_errors import did_you_mean, first_error, listed
 from mechanisms.base import Number
 from mechanisms.parameters import Data
@@ -24,6 +25,8 @@ DIRECTED = ("bare_direction", "threshold", "subpopulation", "derived_feature", "
             "categorical_level")  # fmt: skip
 #: Kinds of variables whose values have no order.
 NOMINAL = ("categorical",)
+#: Levels that a message lists.
+MOST_LISTED = 20
 
 
 class Proposal(Data, frozen=True):
@@ -121,10 +124,20 @@ def _with_levels(proposal: Proposal, variable: Variable) -> Proposal | Rejection
         return Rejection(f"field 'variable': {found}; a level can be singled out of categorical and ordinal ones")
     if proposal.level is None:
         return Rejection("field 'level': is missing; the form 'categorical_level' singles one out")
+    # As the variable has them: a level may be claimed as it is printed.
+    meant: dict[str, float] = {}
     for field, value in (("level", proposal.level), ("base", proposal.base)):
-        if value is not None and value not in variable.levels:
-            levels = ", ".join(f"{level:g}" for level in variable.levels)
-            return Rejection(f"field '{field}': found {value:g}, expected a level of '{proposal.variable}': {levels}")
+        if value is None:
+            continue
+        level = nearest(value, variable.levels)
+        if level is None:
+            levels = ", ".join(f"{level:.6g}" for level in variable.levels[:MOST_LISTED])
+            more = ", ..." if len(variable.levels) > MOST_LISTED else ""
+            found = f"found {value:g}, expected a level of '{proposal.variable}': {levels}{more}"
+            return Rejection(f"field '{field}': {found}")
+        meant[field] = level
+    if any(getattr(proposal, field) != level for field, level in meant.items()):
+        proposal = proposal.model_copy(update=meant)
     if proposal.level == proposal.base:
         return Rejection("field 'base': found the level itself, expected another one")
     return proposal

@@ -1,8 +1,6 @@
 """`Simulator`: a spec as a laboratory for hypotheses - its data, its interventions, and what it planted."""
 
-import dataclasses
 import functools
-import math
 from typing import Any
 
 import jax
@@ -14,15 +12,18 @@ from arena.dataset import Dataset
 from arena.errors import SpecError
 from arena.interventions import Targets
 from arena.keys import key_of
-from arena.plants import Plant, answer_key, as_json, outcome_of
+from arena.levels import levels_of
+from arena.plants import Plant, answer_key, as_json, check_plants, outcome_of
 from arena.rooms import Room
 from arena.scm import SCM
-from arena.spec import NodeSpec, SCMSpec
+from arena.spec import SCMSpec
 from arena.thresholds import auto_calibrate, is_calibrated
-from mechanisms import registry
+from eval.hypotheses.columns import Column, column_of, kind_of, whole
 
 #: Units of an experiment, unless told otherwise.
 N_UNITS = 40_000
+#: Rows that the kind of a column is read from, at least.
+LEAST_SAMPLE = 1000
 
 
 class Simulator:
@@ -37,17 +38,25 @@ class Simulator:
         outcome: The variable that hypotheses are about.
 
     Raises:
-        SpecError: If the spec has no outcome, or the graph lacks what one of its plants needs.
+        SpecError: If the spec has no outcome, one of its plants cannot be what it says, or stressors change its tables.
     """
 
     def __init__(self, spec: SCMSpec, *, seed: int = 0):
         self.spec, self.seed = spec, seed
         self.outcome = outcome_of(spec)
-        answer_key(spec)
+        self._room: Room | None = None
+        self._plants: tuple[SCMSpec, tuple[Plant, ...]] | None = None
+        check_plants(spec)
+        if spec.stressors:
+            families = ", ".join(stressor.family for stressor in spec.stressors)
+            raise SpecError(
+                f"spec, field 'stressors': found {families}, expected none: experiments are on the SCM itself, before "
+                "anything acts on a table"
+            )
 
     def auto_calibrate(self, room: Room | None = None) -> "Simulator":
         """Set the thresholds and scales that the spec leaves open, from quantiles of its data; itself again."""
-        self.spec = auto_calibrate(self.spec, room)
+        self.spec, self._room = auto_calibrate(self.spec, room), room
         self.__dict__.pop("scm", None)
         return self
 
@@ -96,40 +105,54 @@ class Simulator:
 
     def answer_key(self) -> tuple[Plant, ...]:
         """What the spec planted."""
-        return answer_key(self.spec)
+        if self._plants is None or self._plants[0] is not self.spec:
+            self._plants = self.spec, answer_key(self.spec, self._room)
+        return self._plants[1]
 
     def frame(self, data: Dataset) -> pd.DataFrame:
         """A dataset as a table with integer columns where values are whole."""
         columns = {}
         for node, column in zip(self.spec.nodes, data.values.T, strict=True):
-            columns[node.name] = column.astype(np.int64) if kind_of(node) != "continuous" and _whole(column) else column
+            known = levels_of(node)
+            integers = kind_of(node) != "continuous" and whole(column) and (known is None or whole(np.array(known[0])))
+            columns[node.name] = column.astype(np.int64) if integers else column
         return pd.DataFrame(columns)
 
     def kind(self, name: str) -> str:
         """The kind of a variable: what its node says, or what its root or noise gives."""
         return kind_of(next(node for node in self.spec.nodes if node.name == name))
 
+    def columns(self, data: Dataset) -> dict[str, Column]:
+        """What the values of each variable are, from a dataset of 1000 rows or more."""
+        columns = zip(self.spec.nodes, data.values.T, strict=True)
+        return {node.name: column_of(node, values) for node, values in columns}
+
     def meta(self, n: int) -> dict[str, Any]:
-        """Roles and types of the columns, as JSON."""
-        table = self.generate(n)
-        columns = []
+        """Roles, types and levels of the columns, as JSON; levels that are too rare to be in the n rows too.
+
+        Raises:
+            SpecError: If a variable's kind is not what its values are.
+        """
+        data = self.units(max(n, LEAST_SAMPLE))
+        table, found, columns = self.frame(data)[:n], self.columns(data), []
         for node in self.spec.nodes:
-            kind = kind_of(node)
+            kind, levels, _ = found[node.name]
             column: dict[str, Any] = {
                 "name": node.name,
                 "role": "outcome" if node.name == self.outcome else "feature",
                 "type": kind,
                 "dtype": str(table[node.name].dtype),
             }
-            if kind in ("binary", "categorical", "ordinal"):
-                column["levels"] = sorted(table[node.name].unique().tolist())
+            if levels:
+                integers = table[node.name].dtype.kind == "i"
+                column["levels"] = [int(level) if integers else level for level in levels]
             texts = {"unit": node.unit, "description": node.description, "intervention": node.intervention}
             columns.append(column | {name: text for name, text in texts.items() if text is not None})
         return {
             "name": self.spec.name,
             "description": self.spec.description,
             "outcome": self.outcome,
-            "outcome_type": self.kind(self.outcome),
+            "outcome_type": found[self.outcome].kind,
             "n": n,
             "seed": self.seed,
             "spec_hash": self.spec.content_hash,
@@ -140,54 +163,3 @@ class Simulator:
     def key_as_json(self) -> dict[str, Any]:
         """The answer key, as JSON."""
         return {"outcome": self.outcome, "spec_hash": self.spec.content_hash, "plants": as_json(self.answer_key())}
-
-
-@dataclasses.dataclass(frozen=True)
-class Response:
-    """How the outcome is read in an experiment.
-
-    Attributes:
-        linked: Whether the signal of its equation is read, and not its value.
-        scale: The standard deviation that effects are divided by.
-        name: What is read, in words.
-    """
-
-    linked: bool
-    scale: float
-    name: str
-
-
-def response_of(spec: SCMSpec, outcome: str, signal: np.ndarray, value: np.ndarray) -> Response:
-    """The reading of an outcome, from its signals and values `[n]` in the data.
-
-    A binary outcome is read as log-odds and a count as the logarithm of its mean: there its causes add up. Effects are
-    in standard deviations of the latent outcome: the signal's variance plus that of the draw on the same scale, which
-    is pi^2 / 3 for a logistic one (McKelvey & Zavoina 1975) and log(1 + 1 / mean) for a count (Nakagawa & Schielzeth
-    2010). Where noise is added to the signal, the difference between two worlds is the same in both, without error.
-    """
-    node = next(node for node in spec.nodes if node.name == outcome)
-    link = getattr(node.channel.cls, "link", None) if node.parents else None
-    noise = node.channel.arrays if node.parents else {}
-    if node.scaling is not None and link != "identity":
-        link = None
-    match link:
-        case "logit":
-            return Response(True, math.sqrt(float(np.var(signal)) + math.pi**2 / 3.0), "log-odds")
-        case "log":
-            mean = float(np.mean(np.exp(signal + noise["bias"])))
-            return Response(True, math.sqrt(float(np.var(signal)) + math.log1p(1.0 / mean)), "log mean")
-    return Response(link == "identity", float(np.std(value)), "value")
-
-
-def kind_of(node: NodeSpec) -> str:
-    """The kind of a node's values."""
-    if node.kind != "continuous":
-        return node.kind
-    if node.root is not None:
-        return registry.families("root")[node.root.family].value_kind  # type: ignore[attr-defined]
-    link = getattr(node.channel.cls, "link", None) if node.parents else None
-    return {"logit": "binary", "log": "count"}.get(link or "", node.kind)
-
-
-def _whole(column: np.ndarray) -> bool:
-    return bool((column == np.round(column)).all())

@@ -10,9 +10,10 @@ from scipy.stats import beta
 from arena.plants import Plant
 from arena.rooms import Room
 from arena.spec import SCMSpec
-from eval.hypotheses.evaluate import Judge, Verdict
+from eval.hypotheses.evaluate import Judge
 from eval.hypotheses.oracle import FORM
 from eval.hypotheses.proposals import DIRECTED, FORMS, MAY_PAIR, PAIRED, Proposal, Rejection
+from eval.hypotheses.reports import Verdict
 from eval.hypotheses.simulator import Simulator
 
 #: Claims about a plant that are true besides its own: do() cannot refute them, because they follow from its equation.

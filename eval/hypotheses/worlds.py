@@ -13,8 +13,10 @@ ARCHETYPES: tuple[str, ...] = get_args(Archetype)
 OUTCOMES = ("continuous", "binary", "count")
 PLANTS, NOISE_COLUMNS = (1, 8), (5, 30)
 #: Where thresholds and centres lie among an operand's values.
-QUANTILE = (0.35, 0.65)
-WEIGHT = (0.9, 1.4)
+QUANTILE = (0.1, 0.9)
+WEIGHT = (0.6, 1.8)
+#: How frequent the 1 of a binary variable is; levels of a categorical one, and how even their frequencies are.
+FREQUENT, LEVELS, EVEN = (0.15, 0.85), (3, 8), 6.0
 #: The logarithm of a count's mean varies less than a log-odds or a value.
 COUNT_WEIGHT, COUNT_BIAS = 0.25, 1.5
 NOISE: dict[str, dict[str, Any]] = {
@@ -71,12 +73,12 @@ class _World:
 
     def binary(self) -> str:
         return self.add(
-            "b", root={"family": "bernoulli", "probability": float(self.rng.uniform(0.35, 0.65))}, kind="binary"
+            "b", root={"family": "bernoulli", "probability": float(self.rng.uniform(*FREQUENT))}, kind="binary"
         )
 
     def categorical(self) -> tuple[str, int]:
-        k = int(self.rng.integers(3, 6))
-        p = self.rng.dirichlet(np.full(k, 20.0))
+        k = int(self.rng.integers(LEVELS[0], LEVELS[1] + 1))
+        p = self.rng.dirichlet(np.full(k, EVEN))
         return self.add("c", root={"family": "ordinal", "probability": p.tolist()}, kind="categorical"), k
 
     def quantile(self) -> float:
@@ -170,8 +172,8 @@ def _bump(world: _World) -> dict[str, Any]:
 def _reversal(world: _World) -> dict[str, Any]:
     term = {"op": "interaction", "operand": world.amount(), "weight": world.weight()}
     if world.rng.random() < 0.5:
-        return term | {"by": world.binary(), "by_at": 0.5, "by_scale": 0.5}
-    return term | {"by": world.amount()}
+        return term | {"by": world.binary()}
+    return term | {"by": world.amount(), "by_quantile": world.quantile()}
 
 
 def _subpopulation(world: _World) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Bernoulli roots (paper A.1)."""
 
+import numpy as np
 from jaxtyping import Float
 
 from mechanisms.base import Array, Root, param
@@ -17,6 +18,10 @@ class BernoulliRoot(Root, family="bernoulli"):
     @classmethod
     def prior(cls, rng):
         return {"probability": rng.uniform(*PROBABILITY)}
+
+    @classmethod
+    def support(cls, parameters):
+        return np.array([0.0, 1.0], np.float32), np.array([1.0 - parameters.probability, parameters.probability])
 
     def __call__(self, u):
         return (u > 1.0 - self.probability).astype(u.dtype)

@@ -65,5 +65,12 @@ class MultinomialRoot(Root, family="multinomial"):
         k = int(rng.integers(CATEGORIES[0], CATEGORIES[1] + 1))
         return {"probability": softmax(rng.uniform(*LOGIT, size=k)).tolist()}
 
+    @classmethod
+    def support(cls, parameters):
+        arrays = cls.arrays(parameters, [])
+        index = np.arange(len(parameters.probability), dtype=np.float32)
+        value = (index - np.float32(arrays["mean"])) / np.float32(arrays["deviation"])
+        return value, np.asarray(parameters.probability)
+
     def __call__(self, u):
         return (quantiles.level(self.cumulative, u) - self.mean) / self.deviation

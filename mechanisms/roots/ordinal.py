@@ -2,6 +2,7 @@
 
 from typing import Annotated, Literal
 
+import numpy as np
 from jaxtyping import Float
 from pydantic import Field, Strict
 from scipy.special import softmax
@@ -45,6 +46,10 @@ class OrdinalRoot(Root, family="ordinal"):
     def prior(cls, rng):
         k = int(rng.integers(LEVELS[0], LEVELS[1] + 1))
         return {"probability": softmax(rng.normal(size=k)).tolist()}
+
+    @classmethod
+    def support(cls, parameters):
+        return np.arange(len(parameters.probability), dtype=np.float32), np.asarray(parameters.probability)
 
     def __call__(self, u):
         return quantiles.level(self.cumulative, u)

@@ -52,5 +52,11 @@ class ZipfRoot(Root, family="zipf"):
     def prior(cls, rng):
         return {"support": int(rng.integers(SUPPORT[0], SUPPORT[1] + 1)), "exponent": rng.uniform(*EXPONENT)}
 
+    @classmethod
+    def support(cls, parameters):
+        arrays = cls.arrays(parameters, [])
+        value = 1.0 + np.arange(len(arrays["cumulative"]), dtype=np.float32) - np.float32(arrays["mean"])
+        return value, np.diff(arrays["cumulative"], prepend=0.0)
+
     def __call__(self, u):
         return 1.0 + quantiles.level(self.cumulative, u) - self.mean

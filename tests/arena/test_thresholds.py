@@ -124,3 +124,123 @@ def test_answer_key_needs_what_a_plant_is_made_of():
         answer_key(spec(plant("monotone_threshold", "step", "x"), outcome="x"))
     with pytest.raises(SpecError, match="'outcome': found 'z'"):
         spec(TERMS[0], outcome="z")
+
+
+G = {"family": "gaussian", "mean": 0.0, "scale": 1.0}
+
+
+def linear(operand, weight):
+    return {"op": "linear", "operand": operand, "weight": weight, "at": 0.0, "scale": 1.0}
+
+
+def caused(name, scale=0.5, **weights):
+    terms = [linear(parent, weight) for parent, weight in weights.items()]
+    return {"name": name, "parents": list(weights), "mechanism": {"family": "terms", "terms": terms},
+            "noise": {"family": "gaussian", "scale": scale}}  # fmt: skip
+
+
+def roots(*names):
+    return [{"name": name, "root": G} for name in names]
+
+
+SIMPSON = plant("simpsons_paradox", "linear", "x", at=0.0, scale=1.0)
+CHAIN = plant("mediation_chain", "linear", "m", at=0.0, scale=1.0)
+#: Terms, nodes, and the (variable, moderator, causes) of the plant.
+GRAPHS = {
+    "the strongest common cause": (
+        [SIMPSON, linear("c1", 0.05), linear("c2", 3.0)],
+        [*roots("c1", "c2"), caused("x", c1=0.05, c2=0.8)], ("x", "c2", {"x", "c1", "c2"}),
+    ),
+    "a common cause further up": (
+        [SIMPSON, linear("c", 3.0)], [*roots("c"), caused("a", c=1.0), caused("x", a=0.8)], ("x", "c", {"x", "c"}),
+    ),
+    "a common cause by another way": (
+        [SIMPSON, linear("b", 3.0)], [*roots("c"), caused("b", c=1.0), caused("x", c=0.8)], ("x", "c", {"x", "c"}),
+    ),
+    "the strongest source": (
+        [CHAIN], [*roots("s0", "s"), caused("m", s0=0.01, s=1.0)], ("s", "m", {"s0", "s", "m"}),
+    ),
+    "a source through it only": (
+        [CHAIN, linear("k", 1.0)], [*roots("s", "t"), caused("m", s=1.0, t=0.5), caused("k", s=1.0)],
+        ("t", "m", {"t", "m"}),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
+def test_common_causes_and_sources_by_graph_and_strength(graph):
+    terms, nodes, expected = GRAPHS[graph]
+    (found,) = answer_key(spec(*terms, nodes=nodes), STRONG)
+    assert (found.variable, found.moderator, set(found.causes)) == expected
+
+
+STRONG = Room.of([spec(*GRAPHS[graph][0], nodes=GRAPHS[graph][1]) for graph in GRAPHS])
+
+
+def positive(low, high):
+    return {"family": "uniform", "low": low, "high": high}
+
+
+@pytest.mark.parametrize("op, low, high, weight, direction", [
+    ("product", 1.0, 5.0, 1.0, "+"), ("product", -5.0, -1.0, 1.0, "-"), ("product", -5.0, -1.0, -1.0, "+"),
+    ("product", -1.0, 1.0, 1.0, None), ("ratio", 1.0, 5.0, -1.0, "-"), ("ratio", -5.0, -1.0, 1.0, "-"),
+])  # fmt: skip
+def test_direction_is_that_of_the_effect(op, low, high, weight, direction):
+    term = plant("monotone_threshold", "step", {"op": op, "of": ["h", "z"]}) | {"weight": weight}
+    (found,) = answer_key(spec(term, nodes=(H, {"name": "z", "root": positive(low, high)})))
+    assert found.direction == direction
+
+
+def derived(op, *names):
+    return plant("derived_feature", "linear", {"op": op, "of": list(names)})
+
+
+MULTINOMIAL = {"family": "multinomial", "probability": [0.1] * 10}
+POISSON = {"name": "n", "root": {"family": "poisson", "rate": 2.0}}
+
+
+@pytest.mark.parametrize("term, node, message", [
+    (derived("log", "z"), {"name": "z", "root": G}, "a log of 'z', whose quantile 0.02 is -2.05"),
+    (derived("product", "h", "z"), {"name": "z", "root": positive(-5.0, -1.0)}, "a product of 'z'"),
+    (derived("ratio", "h", "n"), POISSON, "a ratio of 'n', whose quantile 0.02 is 0"),
+    (plant("category_level", "category", "b", level=1.0), B, "a level of 'b', which has two values"),
+    (plant("category_level", "category", "z", level=1.0), {"name": "z", "root": G}, "'z' has no levels"),
+    (plant("subpopulation_only", "gate", "h", by="b", level=0.5), B, "'b' has no level 0.5; the nearest.* are 0, 1"),
+    (plant("category_level", "category", "o", level=0.17),
+     {"name": "o", "root": MULTINOMIAL}, "no level 0.17; .*0.174"),
+])  # fmt: skip
+def test_plants_that_cannot_be_are_refused(term, node, message):
+    with pytest.raises(SpecError, match=rf"variable 'y', term '{term['label']}': .*{message}"):
+        answer_key(spec(term, nodes=(H, node)))
+
+
+def test_products_of_counts_are_let_be():
+    assert answer_key(spec(derived("product", "n", "h"), nodes=(H, POISSON)))[0].direction == "-"
+
+
+def test_levels_are_those_of_the_variable():
+    """Rounded in the spec, exact in the key; neighbours that are less than 1/2 apart are other levels."""
+    from mechanisms.terms import Terms
+
+    term = plant("category_level", "category", "o", level=0.1741)
+    (found,) = answer_key(spec(term, nodes=({"name": "o", "root": MULTINOMIAL},)))
+    value = ((np.arange(10) - 4.5) / np.sqrt(8.25)).astype(np.float32)
+    assert found.level == pytest.approx(0.1740777, abs=1e-6) and found.level in value.tolist()
+    parameters = Terms.parameters().model_validate({"family": "terms", "terms": [term]})
+    at = Terms(**Terms.arrays(parameters, ["o"])).over(value[None])
+    assert np.flatnonzero(np.asarray(at)).tolist() == [5]
+
+
+def test_an_interaction_of_two_levels_is_centred_between_them():
+    term = {"op": "interaction", "operand": "x", "by": "b", "weight": 1.0}
+    for root in ({"family": "bernoulli", "probability": 0.3}, {"family": "bernoulli", "probability": 0.9}):
+        done = auto_calibrate(spec(term, nodes=(X, {**B, "root": root}, H)), ROOM).nodes[0].mechanism.terms[0]
+        assert (done.by_at, done.by_scale) == (0.5, 0.5) and done.scale == pytest.approx(3.0, rel=0.05)
+
+
+@pytest.mark.parametrize("op", ["log", "ratio"])
+def test_units_that_are_cut_off_are_refused(op):
+    tiny = {"name": "h", "root": {"family": "lognormal", "log_mean": -20.0, "log_scale": 0.5}}
+    operand = {"op": op, "of": ["h"] if op == "log" else ["x", "h"]}
+    with pytest.raises(SpecError, match=r"needs 'h' in larger units: .* nearer to 0 than 1e-06"):
+        auto_calibrate(spec({"op": "linear", "operand": operand, "weight": 1.0}, nodes=(X, B, tiny)), ROOM)

@@ -4,6 +4,8 @@ import functools
 import runpy
 from pathlib import Path
 
+from hard_specs import CROSSED, HARD, HOPELESS
+
 from arena.rooms import Room
 from eval.hypotheses.worlds import ARCHETYPES, OUTCOMES, random_spec
 
@@ -23,4 +25,4 @@ def example():
 @functools.cache
 def shared_room():
     """A room for all of them."""
-    return Room.of([example(), *SPECS, *NULL])
+    return Room.of([example(), *SPECS, *NULL, HARD, HOPELESS, CROSSED])

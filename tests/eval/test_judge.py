@@ -5,14 +5,16 @@ import re
 
 import numpy as np
 import pytest
+from hard_specs import CROSSED, HARD, HOPELESS
 from judged import NULL, SCRIPTS, SPECS, N, example, shared_room
 
 import arena
-from arena.errors import DataError
-from eval.hypotheses.checks import EFFECT
+from arena.errors import DataError, SpecError
+from eval.hypotheses.checks import EFFECT, at_least, at_most
 from eval.hypotheses.designs import HELD
 from eval.hypotheses.evaluate import Judge
 from eval.hypotheses.proposals import FORMS, MAY_PAIR, Proposal
+from eval.hypotheses.responses import response_of
 from eval.hypotheses.simulator import Simulator
 from eval.hypotheses.study import IMPLIED, Tally, interval, random_claims
 from eval.hypotheses.worlds import ARCHETYPES
@@ -228,18 +230,120 @@ def test_null_worlds_confirm_nothing(room):
     assert interval(confirmed, judged)[1] < 0.01
 
 
+@pytest.mark.parametrize("seed", range(2))
+def test_plants_at_the_ends_are_seen_with_any_units(seed, room):
+    judge = Judge(Simulator(HARD, seed=seed).auto_calibrate(room), N, room)
+    report = judge.report([one.model_dump() for one in judge.oracle()])
+    assert [verdict.reason for verdict in report.verdicts if not verdict.confirmed] == [] == report.warnings()
+    assert report.confirmed_recall == report.claim_precision == report.directional_precision == 1.0
+    # What turns late is no threshold, and what has two signs is in no subpopulation.
+    wrong = [claim("x6", "threshold"), claim("x6", "threshold", "-"), claim("w", "subpopulation", "+", "half")]
+    assert not any(verdict.confirmed for verdict in judge.verdicts(judge.read(wrong)))
+
+
+def test_plants_that_nothing_confirms_are_named(room, tmp_path, monkeypatch, capsys):
+    judge = Judge(Simulator(HOPELESS).auto_calibrate(room), N, room)
+    report = judge.report(judge.oracle())
+    data = report.as_json()
+    assert (report.family_recall, report.claim_precision, data["recall"]["n_plants"]) == (0.0, 0.0, 5)
+    assert [plant["confirmable"] for plant in data["plants"]] == [False] * 5
+    warnings = report.warnings()
+    for warning, plant in zip(warnings, data["plants"], strict=True):
+        assert warning.startswith(f"plant '{plant['label']}' cannot be confirmed by any claim: ")
+        assert plant["signature"]["reason"] in warning
+    assert "has 3 values, of which no curve can be made" in warnings[0]
+
+    from arena import hypotheses_cli
+
+    monkeypatch.setattr(hypotheses_cli, "_simulator", lambda spec, seed: judge.simulator)
+    monkeypatch.setattr("eval.hypotheses.evaluate.Judge", lambda simulator, n: judge)
+    (tmp_path / "claims.json").write_text(json.dumps([claim.model_dump() for claim in judge.oracle()]))
+    hypotheses_cli.judge(tmp_path, tmp_path / "claims.json", tmp_path / "report.json", units=N)
+    assert capsys.readouterr().err.splitlines()[:5] == [f"warning: {warning}" for warning in warnings]
+    assert json.loads((tmp_path / "report.json").read_text()) == data
+
+
+@pytest.fixture(scope="module")
+def crossed(room):
+    return Judge(Simulator(CROSSED).auto_calibrate(room), N, room)
+
+
+def test_a_claim_confirms_the_plants_of_its_second_variable_only(crossed):
+    report = crossed.report([claim("x1", "interaction", "+", "m1")])
+    assert [bool(recovery.by) for recovery in report.recoveries] == [True, True, True, False]
+    assert [recovery.plant.label for recovery in report.recoveries if recovery.confirmed_by] == ["by m1"]
+    assert (report.family_recall, report.confirmed_recall, report.claim_precision) == (0.75, 0.25, 1.0)
+
+
+def test_copies_count_once_in_distinct_precision(crossed):
+    true, wrong = claim("x1", "interaction", "+", "m1"), claim("a", "threshold")
+    # Fields that the form ignores do not make a claim another one.
+    copies = [{**true, "direction": direction, "level": level} for direction in "+-" for level in (None, 1.0, 2.0)]
+    report = crossed.report([*copies, wrong, "nonsense", "nonsense"])
+    data = report.as_json()["precision"]
+    assert data["claim_precision"] == pytest.approx(6 / 9) and data["n_proposals"] == 9
+    assert (data["n_distinct"], data["distinct_precision"]) == (4, 0.25)
+
+
+def test_the_direction_of_a_level_is_against_its_base(crossed):
+    for base in (None, 2.0):
+        for direction, right in (("+", 1.0), ("-", 0.0)):
+            report = crossed.report([claim("few", "categorical_level", direction, level=0.0, base=base)])
+            assert (report.directional_precision, report.claim_precision) == (right, right)
+
+
+def test_a_scaled_binary_outcome_is_read_as_log_odds(crossed):
+    """On any other scale all causes interact, and all sigmoids bend."""
+    assert crossed.laboratory.response.name == "log-odds"
+    claims = [claim("a", form, "+", "b") for form in ("interaction", "threshold", "subpopulation", "non_monotone")]
+    claims += [claim("x5", "threshold"), claim("on", "threshold")]
+    verdicts = crossed.verdicts(crossed.read(claims))
+    assert [verdict.status for verdict in verdicts] == ["refuted"] * 6 and verdicts[4].moves
+    signal, value = np.random.default_rng(0).normal(size=(2, N))
+    plain = CROSSED.nodes[-1].model_copy(update={"scaling": None})
+    unscaled = response_of(CROSSED.model_copy(update={"nodes": (*CROSSED.nodes[:-1], plain)}), "y", signal, value)
+    scaled = response_of(CROSSED, "y", (signal - 0.3) / 0.5, value)
+    assert scaled.scale == pytest.approx(unscaled.scale / 0.5) and unscaled.scale == pytest.approx(
+        np.sqrt(signal.var() + np.pi**2 / 3)
+    )
+
+
+@pytest.mark.parametrize("size", [0.0, 1e-30, 1e-20, 1e20, 1e38, np.inf, np.nan])
+def test_an_outcome_without_a_usable_unit_is_refused(size):
+    with np.errstate(over="ignore"):
+        value = (size * np.random.default_rng(0).normal(size=2000)).astype(np.float32)
+    with pytest.raises(SpecError, match=r"variable 'y': its standard deviation in the data is .*, expected 1e-15 to"):
+        response_of(HARD, "y", value, value)
+
+
+def test_an_outcome_of_heavy_tails_is_refused_and_others_have_an_error():
+    rng = np.random.default_rng(0)
+    for heavy in (rng.standard_t(1, size=20_000), np.exp(2.5 * rng.normal(size=20_000))):
+        with pytest.raises(SpecError, match=r"variable 'y': its standard deviation cannot be told from 20000 units"):
+            response_of(HARD, "y", heavy, heavy)
+    draws = [rng.gamma(2.0, size=2000) for _ in range(400)]
+    found = [response_of(HARD, "y", draw, draw) for draw in draws]
+    spread = np.std([one.scale for one in found]) / np.mean([one.scale for one in found])
+    assert np.mean([one.error for one in found]) == pytest.approx(spread, rel=0.15)
+
+
+def test_a_number_that_is_none_passes_no_check():
+    assert not any(check.passed for check in (at_least("a", (np.nan, 0.0), 0.1, ""), at_most("b", np.nan, 0.1, "")))
+
+
 def test_interval():
     assert interval(0, 100) == pytest.approx((0.0, 0.0362), abs=1e-4)
     assert interval(5, 100) == pytest.approx((0.0164, 0.1128), abs=1e-4)
     assert interval(7, 7)[1] == 1.0
 
 
-def test_commands(judge, example_spec, tmp_path, capsys, monkeypatch):
+def test_commands(judge, example_spec, room, tmp_path, capsys, monkeypatch):
     import pandas as pd
 
     from arena import hypotheses_cli
 
-    # The simulator of this file, whose programs are compiled.
+    # The simulator and the room of this file, whose programs are compiled.
+    monkeypatch.setattr("eval.hypotheses.evaluate.Judge", lambda simulator, n: Judge(simulator, n, room))
     monkeypatch.setattr(hypotheses_cli, "_simulator", lambda spec, seed: judge.simulator)
     hypotheses_cli.simulate(tmp_path / "spec.json", tmp_path / "out", n=N)
     table = pd.read_parquet(tmp_path / "out" / "dataset.parquet")

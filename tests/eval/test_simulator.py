@@ -117,3 +117,23 @@ def test_refused():
         loose.counterfactual(arena.Dataset(("x",), np.zeros((2, 1))), x=1.0)
     with pytest.raises(SpecError, match="'z' is not a variable"):
         loose.ate({"z": 1.0}, {"x": 1.0})
+
+
+def test_stressors_are_refused():
+    stressor = {"family": "missingness", "rate": 0.3, "columns": {"x": {"mean": 5.0, "jitter": 0.1}}}
+    with pytest.raises(SpecError, match="field 'stressors': found missingness, expected none"):
+        simulator(SLOPE, GAUSS, stressors=[stressor])
+
+
+def test_levels_of_a_short_table():
+    """Levels that are too rare to be in the table are in its description, and types agree."""
+    roots = [
+        {"name": "o", "root": {"family": "ordinal", "probability": [0.5, 0.4995, 0.0005]}},
+        {"name": "c", "root": {"family": "multinomial", "probability": [0.5, 0.25, 0.25]}, "kind": "categorical"},
+        {"name": "y", "root": {"family": "gaussian", "mean": 0.0, "scale": 1.0}},
+    ]
+    toy = Simulator(arena.SCMSpec.from_dict({"name": "levels", "nodes": roots, "outcome": "y"}))
+    table, meta = toy.generate(1000)[:3], {column["name"]: column for column in toy.meta(3)["columns"]}
+    assert meta["o"]["levels"] == [0, 1, 2] and len(meta["c"]["levels"]) == 3 and "levels" not in meta["y"]
+    assert [meta[name]["dtype"] for name in table] == [str(dtype) for dtype in table.dtypes]
+    assert all(isinstance(level, float) for level in meta["c"]["levels"])

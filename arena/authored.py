@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from arena.blocks import GivenRoot
 from arena.calibrate import Calibrated, calibrate
@@ -16,6 +16,8 @@ from mechanisms.base import Blueprint
 
 #: Families of written scenarios; each has a folder here.
 FAMILIES = ("formula",)
+#: So many scenarios are sampled together at most; up to that, any number shares one program.
+MOST = 128
 
 
 class Authored(NamedTuple):
@@ -56,9 +58,22 @@ def scenario(family: str, name: str) -> Authored:
 def _read(family: str, name: str) -> Authored:
     path = files(family)[name]
     found = SCMSpec.load(path)
-    # What slices are cut by follows from where the file lies; it cannot disagree.
-    factors = {"domain": path.parent.name, "difficulty": [], "d": len(found.nodes), **found.factors}
-    return Authored(family, name, path.parent.name, found.model_copy(update={"factors": factors}))
+    return Authored(family, name, path.parent.name, found.model_copy(update={"factors": _factors(found, path)}))
+
+
+def _factors(found: SCMSpec, path: Path) -> dict[str, Any]:
+    """What slices are cut by: it follows from the spec and where its file lies, and cannot disagree."""
+    nodes = found.nodes
+    return {
+        **found.factors,
+        "domain": path.parent.name,
+        "laws": sorted({equation.law for equation in found.equations if equation.core}),
+        "d": len(nodes),
+        "n_edges": int(found.adjacency.sum()),
+        "mechanisms": sorted({node.process or node.component.cls.family for node in nodes if node.parents}),
+        "noises": sorted({node.channel.cls.family for node in nodes if node.parents}),
+        "roots": sorted({node.root.family for node in nodes if node.root is not None}),
+    }
 
 
 def spec(family: str, name: str) -> SCMSpec:
@@ -74,15 +89,20 @@ def scenarios(family: str) -> list[Authored]:
 @functools.cache
 def frame(family: str) -> Frame:
     """What any batch of a family's scenarios needs; see `Pool`."""
-    return frame_of([one.spec for one in scenarios(family)])
+    return _frame([one.spec for one in scenarios(family)])
 
 
 def frame_of(specs: Sequence[SCMSpec]) -> Frame:
-    """What any batch of these specs needs."""
+    """What these specs need, beside all that are shipped: so that most specs share the programs of those."""
+    return _frame([*specs, *(one.spec for family in FAMILIES for one in scenarios(family))])
+
+
+def _frame(specs: Sequence[SCMSpec]) -> Frame:
     found = {}
     for blueprint in (Blueprint(GivenRoot, {}), *(part for one in specs for part in _parts(one))):
         found.setdefault(bank_key(blueprint), blueprint)
-    return Frame(tuple(found.values()), len(specs), max(len(one.nodes) for one in specs), (PARENTS_STEP,))
+    vocabulary = tuple(found[key] for key in sorted(found))
+    return Frame(vocabulary, MOST, max(len(one.nodes) for one in specs), (PARENTS_STEP,))
 
 
 def _parts(one: SCMSpec) -> list[Blueprint]:
@@ -92,4 +112,6 @@ def _parts(one: SCMSpec) -> list[Blueprint]:
 
 def sampled(specs: Sequence[SCMSpec], frame: Frame | None = None, *, jobs: int | None = None) -> list[Calibrated]:
     """A sample of each spec as it is, and how much each parent moves its child; see `calibrate`."""
-    return calibrate(specs, None, frame=frame or frame_of(specs), jobs=jobs)
+    frame = frame or frame_of(specs)
+    batches = [specs[start : start + MOST] for start in range(0, len(specs), MOST)]
+    return [one for batch in batches for one in calibrate(batch, None, frame=frame, jobs=jobs)]

@@ -35,6 +35,7 @@ DEFINITIONS = {
     "L_sun": "luminosity_of_the_sun = 3.828e26 watt",
     "R_sun": "radius_of_the_sun = 6.957e8 meter",
     "var": "reactive_watt = watt",
+    "Jy": "jansky = 1e-26 watt / meter ** 2 / hertz",
 }
 _WORD = re.compile(r"(?<![A-Za-z_])(" + "|".join(DEFINITIONS) + r")(?![A-Za-z_])")
 #: Magnitudes agree to this, relatively; the plain number has no more digits than its constants.

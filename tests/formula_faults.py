@@ -267,6 +267,17 @@ def misnamed_process(data):
     return False
 
 
+@fault("signs")
+def wrong_sign(data):
+    """An edge that acts the other way."""
+    contracts = {one["solve_for"]: one["inputs"] for one in data["equations"]}
+    for edge in data["edges"]:
+        if edge["sign"] != "mixed" and edge["source"] in contracts.get(edge["target"], ()):
+            edge["sign"] = {"+": "-", "-": "+"}[edge["sign"]]
+            return True
+    return False
+
+
 @fault("no_isolated_variable")
 def padding(data):
     """A variable that is there for the number's sake."""

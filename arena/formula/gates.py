@@ -5,6 +5,7 @@
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +21,8 @@ LEAST_PROCESSES = 3
 #: Relative difference of a stored value and its formula in float64; the share of rows that may lie on the other side of
 #: a jump, where float32 rounds.
 RESIDUAL, JUMPED = 1e-5, 0.002
+#: Least share of rows in which a cause acts as its edge says; what moves by less than this share of its range does not.
+SIGN_SHARE, ROUNDED = 0.95, 1e-9
 #: Least share of rows within a range of validity.
 VALID_SHARE = 0.99
 #: Largest correlation of two continuous variables.
@@ -218,6 +221,54 @@ def residual(spec: SCMSpec, table: Dataset) -> Verdict:
     return f"{where} relative residual {worst:.2g}", f"at most {RESIDUAL:g}", worst <= RESIDUAL
 
 
+def signs(spec: SCMSpec, table: Dataset) -> Verdict:
+    """Raising a cause moves its effect as the edge says, the other causes as they are, in 95 % of rows or more."""
+    said = {(edge.source, edge.target): edge.sign for edge in spec.edges}
+    values = {name: table.values[:, k].astype(np.float64) for k, name in enumerate(table.names)}
+    kinds = {node.name: node.kind for node in spec.nodes}
+    wrong, checked = [], 0
+    for node in spec.nodes:
+        equation = _in_numpy(node)
+        for parent in node.parents if equation else ():
+            if (sign := said.get((parent, node.name))) not in ("+", "-"):
+                continue
+            step = _step(values[parent], kinds[parent])
+            with np.errstate(all="ignore"):
+                moved = equation({**values, parent: values[parent] + step}) - equation(values)  # type: ignore[misc]
+            against = moved < 0 if sign == "+" else moved > 0
+            share, checked = (
+                float(np.mean(against & (np.abs(moved) > ROUNDED * np.ptp(values[node.name])))),
+                checked + 1,
+            )
+            if share > 1.0 - SIGN_SHARE:
+                wrong.append(f"{parent} -> {node.name} is not {sign} in {100 * share:.0f} % of rows")
+    return _some(wrong, "wrong") or f"{checked} right", f"at least {100 * SIGN_SHARE:g} % of rows", not wrong
+
+
+def _step(column: np.ndarray, kind: str) -> np.ndarray | float:
+    """How far a cause is raised: a tenth of its spread, or to its next value."""
+    if kind == "continuous":
+        return 0.1 * float(column.std())
+    levels = np.unique(column)
+    return levels[np.minimum(np.searchsorted(levels, column) + 1, len(levels) - 1)] - column
+
+
+def _in_numpy(node: NodeSpec) -> Callable[[Mapping[str, np.ndarray]], np.ndarray] | None:
+    """The structural equation in float64, of the families whose edges have one sign or another."""
+    mechanism: Any = node.mechanism
+    expression = formula_of(node)
+    if expression is not None:
+        return lambda values: expression.evaluate({name: values[name] for name in expression.parents})
+    if _family(node) == "linear_additive":
+        return lambda values: np.tensordot(mechanism.weight, [values[parent] for parent in node.parents], axes=1)
+    if _family(node) == "lookup_table":
+        value, last = np.reshape(mechanism.value, mechanism.levels), np.array(mechanism.levels) - 1
+        return lambda values: value[tuple(
+            np.clip(np.round(values[p]), 0, k).astype(int) for p, k in zip(node.parents, last, strict=True)
+        )]  # fmt: skip
+    return None
+
+
 def validity(spec: SCMSpec, table: Dataset) -> Verdict:
     """Variables lie in their ranges, and equations' variables where the equation holds, in 99 % of rows."""
     ranges = [(node.name, node.range, "its range") for node in spec.nodes if node.range]
@@ -283,6 +334,7 @@ SPEC_GATES: dict[str, Callable[[SCMSpec], Verdict]] = {
 TABLE_GATES: dict[str, Callable[[SCMSpec, Dataset], Verdict]] = {
     "non_constant": non_constant,
     "residual": residual,
+    "signs": signs,
     "validity": validity,
     "boundary_mass": boundary_mass,
     "correlation": correlation,

@@ -72,6 +72,17 @@ def test_a_failed_audit_says_which_rule_and_exits_3(tmp_path):
     assert "files" in arena("audit", tmp_path, code=3)
 
 
+def test_written_scenarios_are_shown_and_audited(tmp_path):
+    name, page = "barometric_reduction", tmp_path / "card.html"
+    text = arena("show", f"formula:{name}", "--html", page)
+    assert "SLP = p exp(g_eff z / (R_d T_v))" in text and "sea_level_pressure" in text
+    assert "Barometric reduction to sea level" in page.read_text()
+    checks = arena("audit", "--family", "formula", "--only", name, "--all")
+    assert all(rule in checks for rule in ("units", "residual", "orientation", "signs", "others_stay"))
+    assert "did you mean 'barometric_reduction'" in arena("show", "formula:barometric_reductio", code=1)
+    assert "and not both" in arena("audit", code=1) and "and not both" in arena("audit", "x", "--family", "x", code=1)
+
+
 def test_a_run_without_a_score_exits_3(tmp_path):
     options = ["--methods", "pc", "--split", "obs_int", "--max-d", 5, "--limit", 1, "--replicates", 1]
     assert "unsupported" in arena("run", "mini", *options, "--out", tmp_path / "run", code=3)

@@ -41,12 +41,13 @@ def judge(
 ) -> None:
     """Judge proposals by experiments; print the scores, write every verdict with its numbers."""
     from arena.errors import ProviderError
+    from arena.outputs import target, write
     from eval.hypotheses import files
     from eval.hypotheses.evaluate import Judge
     from eval.hypotheses.experiments import check_units
 
     for path in filter(None, (out, html)):
-        files.target(path)
+        target(path)
     check_units(units)
     simulator, parsed = _simulator(spec, seed), None
     if parse:
@@ -70,7 +71,7 @@ def judge(
     for warning in report.warnings():
         _say(f"warning: {warning}")
     if out is not None:
-        written = files.write(out.parent, {out.name: files.as_json(report.as_json())})
+        written = write(out.parent, {out.name: files.as_json(report.as_json())})
         _say(f"Verdicts: {written[out.name]}")
     if html is not None:
         from eval.hypotheses.page import write_html

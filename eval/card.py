@@ -8,8 +8,8 @@ import numpy as np
 
 import arena
 from arena import cards
-from arena.errors import DataError
 from arena.keys import key_of
+from arena.outputs import write
 from arena.spec import SCMSpec
 from arena.spec_equations import Role
 from eval.report.template import render
@@ -27,12 +27,7 @@ def write_card(spec: SCMSpec, path: str | os.PathLike[str]) -> Path:
         DataError: If the file cannot be written.
     """
     html, path = render("card.html", _content(spec), styles=("card.css",), scripts=("graph.js", "card.js")), Path(path)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(html, encoding="utf-8")
-    except OSError as error:
-        raise DataError(f"{path}: cannot be written; {error.strerror}") from error
-    return path
+    return write(path.parent, {path.name: html.encode()})[path.name]
 
 
 def _content(spec: SCMSpec) -> dict[str, Any]:

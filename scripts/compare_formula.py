@@ -7,6 +7,7 @@ standard error, and in how many scenarios it is a gain.
 """
 
 import argparse
+from typing import Any
 
 import numpy as np
 
@@ -27,8 +28,8 @@ def main() -> None:
 
     select = arena.Selection(("formula",), limit=args.limit, replicates=args.replicates)
     run = arena.run("main", args.methods.split(","), out=args.out, select=select, jobs=args.jobs, timeout=600.0)
-    board = run.leaderboard(by=["family"])
-    paper = reference.table("main_results")
+    board: Any = run.leaderboard(by=["family"])
+    paper: Any = reference.table("main_results")
     paper = paper[paper.family == "formula"].set_index(["method", "split"])
     print(
         "| method | split | scenarios | F1 | Table 2 | difference | SHD | missing |\n|---|---|---|---|---|---|---|---|"
@@ -45,7 +46,7 @@ def main() -> None:
                 beside = f"{mean:.2f} | {row['f1'] - mean:+.3f}"
             print(f"| {name} | {split} | {row['n']:.0f} | {row['f1']:.3f} | {beside or ' | '} | {row['shd']:.1f} |"
                   f" {row['missing']:.0f} |")  # fmt: skip
-    rows = run.rows()
+    rows: Any = run.rows()
     scores = rows[rows.status == "completed"].groupby(["method", "scenario", "split"])["f1"].mean().unstack("split")
     for name in args.methods.split(","):
         if name in scores.index.get_level_values(0):

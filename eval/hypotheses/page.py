@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from eval.hypotheses import files, words
+from arena.outputs import write
+from eval.hypotheses import words
 from eval.hypotheses.doses import Curves, curves
 from eval.hypotheses.evaluate import Judge, Recovery, Report, Verdict
 from eval.hypotheses.oracle import FORM
@@ -43,7 +44,7 @@ def write_html(judge: Judge, report: Report, proposals: Sequence[Any], path: str
     html = render("judge.html", content, styles=("judge.css",), scripts=("judge.js",))
     # Half a surrogate pair, which JSON can hold, is written as the escape that it came as.
     path = Path(path)
-    return files.write(path.parent, {path.name: html.encode("utf-8", "backslashreplace")})[path.name]
+    return write(path.parent, {path.name: html.encode("utf-8", "backslashreplace")})[path.name]
 
 
 def _content(judge: Judge, report: Report, proposals: Sequence[Any]) -> dict[str, Any]:

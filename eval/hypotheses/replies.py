@@ -7,9 +7,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from arena.errors import DataError, SpecError
-from arena.spec_errors import first_error, strict_json
-from eval.hypotheses.files import as_json, write
+from arena.errors import DataError
+from arena.outputs import write
+from arena.spec_errors import first_error
+from eval.hypotheses.files import as_json, read_json
 from eval.hypotheses.proposals import Proposal, Rejection
 from mechanisms.parameters import Data, Many
 
@@ -54,12 +55,7 @@ def read(path: str | os.PathLike[str], meta: Mapping[str, Any], model: str | Non
     """
     if not os.path.exists(path):
         return None
-    try:
-        data = strict_json(Path(path).read_bytes().decode("utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"cannot read {path}: {error}") from None
-    except SpecError as error:
-        raise DataError(f"{path}: {error}") from None
+    data = read_json(path)
     try:
         found = Replies.model_validate(data)
     except ValidationError as error:

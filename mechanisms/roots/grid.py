@@ -52,6 +52,10 @@ class GridRoot(Root, family="grid"):
         n = int(rng.integers(VALUES[0], VALUES[1] + 1))
         return {"value": list(range(n)), "probability": [1.0 / n] * n}
 
+    @classmethod
+    def support(cls, parameters):
+        return np.asarray(parameters.value, np.float32), np.asarray(parameters.probability)
+
     def __call__(self, u):
         place = quantiles.level(self.cumulative, u).astype(jnp.int32)
         return jnp.asarray(self.value).at[place].get(mode="promise_in_bounds")

@@ -77,6 +77,8 @@ def test_what_is_no_unit_is_refused(text):
         unit(text)
 
 
-@pytest.mark.parametrize("text", ["dB/km", "mag/arcsec^2", "individual/km^2", "J/(kg*degC)", "dBm", "L_sun/M_sun", "Jy", "1"])
+@pytest.mark.parametrize(
+    "text", ["dB/km", "mag/arcsec^2", "individual/km^2", "J/(kg*degC)", "dBm", "L_sun/M_sun", "Jy", "1"]
+)
 def test_units_of_scenarios_are_known(text):
     unit(text)

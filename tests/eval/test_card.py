@@ -85,5 +85,5 @@ def test_a_histogram_counts(spec):
 
 def test_a_card_that_cannot_be_written_is_one_error(spec, tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(arena.DataError, match="cannot be written"):
+    with pytest.raises(arena.DataError, match="cannot write to"):
         write_card(spec, tmp_path / "file" / "card.html")

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from arena import SCMSpec, hypotheses_cli
+from arena import SCMSpec, hypotheses_cli, outputs
 from arena.errors import DataError
 from eval.hypotheses import files
 from eval.hypotheses.proposals import Variable, read_all
@@ -25,7 +25,7 @@ def test_links_are_followed_and_modes_are_kept(tmp_path):
     os.chmod(tmp_path / "real" / "old.json", 0o600)
     (tmp_path / "link.json").symlink_to("real/old.json")
     (tmp_path / "new.json").symlink_to("real/new.json")
-    files.write(tmp_path, {"link.json": b"1", "new.json": b"2", "plain.json": b"3"})
+    outputs.write(tmp_path, {"link.json": b"1", "new.json": b"2", "plain.json": b"3"})
     assert (tmp_path / "link.json").is_symlink() and (tmp_path / "real" / "old.json").read_bytes() == b"1"
     assert (tmp_path / "real" / "old.json").stat().st_mode & 0o777 == 0o600
     assert (tmp_path / "new.json").is_symlink() and (tmp_path / "real" / "new.json").read_bytes() == b"2"
@@ -90,9 +90,9 @@ def test_a_failed_write_leaves_nothing_behind(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(files.os, "chmod", full)
+    monkeypatch.setattr(outputs.os, "chmod", full)
     with pytest.raises(DataError, match="No space left"):
-        files.write(tmp_path, {"a": b"1", "b": b"2"})
+        outputs.write(tmp_path, {"a": b"1", "b": b"2"})
     assert listing(tmp_path) == ["a"] and (tmp_path / "a").read_text() == "old"
 
 

@@ -130,6 +130,15 @@ def test_discrete_root_is_the_quantile_function(family, parameters, reference):
     assert stats.chisquare(observed[some], observed[some].sum() * share[some] / share[some].sum()).pvalue > 0.01
 
 
+@pytest.mark.parametrize("family, parameters, reference", DISCRETE)
+def test_a_root_that_knows_its_levels_is_right(family, parameters, reference):
+    cls = ROOTS[family]
+    found = cls.support(cls.parameters().model_validate({"family": family, **parameters}))
+    if found is not None:  # a count has too many
+        np.testing.assert_allclose(found[0], reference[0], atol=1e-6)
+        np.testing.assert_allclose(found[1], reference[1], atol=1e-6)
+
+
 def test_every_root_family_is_checked():
     checked = {family for family, *_ in CONTINUOUS + DISCRETE} | {"truncated_gaussian", "mixture_gaussian"}
     assert checked == set(ROOTS)

@@ -86,7 +86,8 @@ def constant_in_another_unit(data):
     for node in data["nodes"]:
         units = node.get("mechanism", {}).get("units", {})
         for name, unit in units.items():
-            if unit in OTHER_UNIT:
+            # What occurs twice may be there for its unit only, and cancel.
+            if unit in OTHER_UNIT and len(re.findall(rf"\b{re.escape(name)}\b", node["mechanism"]["expression"])) == 1:
                 units[name] = OTHER_UNIT[unit]
                 return True
     return False
@@ -210,11 +211,13 @@ def near_copy(data):
     for node in data["nodes"]:
         parents = [p for p in node.get("parents", ()) if node_of(data, p).get("kind", "continuous") == "continuous"]
         if node.get("noise") and node.get("kind", "continuous") == "continuous" and parents:
-            widths = [middle(node_of(data, p))[1] for p in node["parents"]]
+            # Within the range of what it was, so that nothing that follows from it breaks.
+            ranges, (at, width) = [middle(node_of(data, p)) for p in node["parents"]], middle(node)
             first = node["parents"].index(parents[0])
-            weight = [1.0 if k == first else 2e-2 * widths[first] / width for k, width in enumerate(widths)]
-            node["mechanism"] = {"family": "linear_additive", "weight": weight, "bias": 0.0}
-            node["noise"] = {"family": "gaussian", "scale": 1e-4 * widths[first]}
+            weight = [0.5 * width / wide * (1.0 if k == first else 1e-4) for k, (_, wide) in enumerate(ranges)]
+            bias = at - sum(w * center for w, (center, _) in zip(weight, ranges, strict=True))
+            node["mechanism"] = {"family": "linear_additive", "weight": weight, "bias": bias}
+            node["noise"] = {"family": "gaussian", "scale": 1e-4 * width}
             pair = {node["name"], parents[0]}
             data["exceptions"] = [e for e in data.get("exceptions", []) if set(e["variables"]) != pair]
             return True

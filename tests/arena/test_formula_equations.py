@@ -22,7 +22,7 @@ from arena.spec import SCMSpec
 #: Rows as they come, and rows in which one of the inputs is set.
 N, N_SET = 2000, 240
 #: The scenario computes in float32: a few roundings of the value, and of the terms that make up its spread.
-RELATIVE, OF_SPREAD = 6e-6, 2e-5
+RELATIVE, OF_SPREAD = 1e-5, 2e-5
 OFF = 1.01
 FARADAY, MAGNETON = si.value("Faraday constant"), si.value("Bohr magneton")
 

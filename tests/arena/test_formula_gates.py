@@ -60,6 +60,10 @@ def test_seeded_faults_are_caught_by_the_gate_meant_for_them(audited, fault):
     assert sum(FAULTS[fault][0] in gates for gates in failed) >= CAUGHT * len(failed)
 
 
+def plain(spec):
+    return spec.model_dump(mode="json", exclude_defaults=True)
+
+
 @pytest.fixture(scope="module")
 def every():
     return authored.scenarios("formula")
@@ -67,7 +71,7 @@ def every():
 
 def test_a_copy_with_other_names_is_caught(every):
     for one in every[::10]:
-        copied = one._replace(name="copied", spec=SCMSpec.from_dict(renamed(one.spec.model_dump(mode="json"))))
+        copied = one._replace(name="copied", spec=SCMSpec.from_dict(renamed(plain(one.spec))))
         found, _, ok = pool.no_same_support([*every, copied])
         assert not ok and found in (f"{one.name} and copied", f"copied and {one.name}")
         assert not pool.no_same_roles([*every, copied])[2]
@@ -117,7 +121,7 @@ def test_a_row_that_does_not_keep_its_equation_is_caught(every):
 
 
 def test_numbers_that_are_not_finite_are_a_finding(every):
-    data = every[0].spec.model_dump(mode="json", exclude_defaults=True)
+    data = plain(every[0].spec)
     node = next(node for node in data["nodes"] if node.get("mechanism", {}).get("family") == "formula")
     node["mechanism"]["expression"] = f"log(-1 - abs({node['mechanism']['expression']}))"
     bad = every[0]._replace(spec=SCMSpec.from_dict(data))
@@ -127,7 +131,7 @@ def test_numbers_that_are_not_finite_are_a_finding(every):
 
 @pytest.mark.parametrize("field", ["solve_for", "inputs", "valid"])
 def test_an_equation_about_an_unknown_variable_is_refused(every, field):
-    data = every[0].spec.model_dump(mode="json", exclude_defaults=True)
+    data = plain(every[0].spec)
     one = data["equations"][0]
     one[field] = {"solve_for": "ghost", "inputs": [*one["inputs"], "ghost"], "valid": {"ghost": [0, 1]}}[field]
     with pytest.raises(SpecError, match=f"equations.{one['id']}.*'ghost'.*not a variable"):

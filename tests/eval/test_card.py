@@ -36,7 +36,7 @@ def test_every_word_of_the_spec_is_on_the_page(spec, page):
 
 def test_the_text_has_equations_settings_and_exceptions(spec):
     text = cards.text(spec)
-    assert "16 variables, 18 edges, 2 that can be set; built around: hypsometric equation" in text
+    assert "16 variables, 22 edges, 2 that can be set; built around: hypsometric equation" in text
     assert "SLP = p exp(g_eff z / (R_d T_v))    (hypsometric equation, core)" in text
     assert "observation_window: Send the van by night or by day." in text
     assert [line.name for line in cards.lines(spec)].index("sea_level_pressure") > 10
@@ -47,7 +47,8 @@ def test_the_text_has_equations_settings_and_exceptions(spec):
     [
         ("station_pressure", "1 raw_pressure - 1 calibration_drift_bias"),
         ("gps_altitude", "1 surveyed_elevation + 2.5; noise student t(degrees 4, scale 19)"),
-        ("raw_pressure", "gaussian(mean 994, scale 5)"),
+        ("raw_pressure", "-0.119 surveyed_elevation + 1 calibration_drift_bias + 1015.5; noise gaussian(scale 4)"),
+        ("observation_window", "bernoulli(probability 0.55)"),
         ("altimeter_setting", "step * floor(sea_level_pressure / step), step = 1 hPa"),
     ],
 )

@@ -77,7 +77,10 @@ def audit_scenario(folder: Path) -> list[Finding]:
         return [*findings, Finding("acyclic", scenario.id, str(error), "a readable DAG", False)]
     for name, graph_rule in GRAPH_RULES.items():
         findings += _finding(name, scenario.id, graph_rule(adjacency, scenario))
-    spec = _written(scenario)
+    try:
+        spec = _written(scenario)
+    except (DataError, SpecError) as error:
+        return [*findings, Finding("spec", scenario.id, str(error), "the spec that was written", False)]
     if spec is not None:
         findings += written_gates(spec, scenario.id)
     for replicate in range(scenario.n_replicates()):

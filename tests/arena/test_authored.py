@@ -1,5 +1,7 @@
 """Written scenarios: names, targets, resampling, and their place in suites."""
 
+import shutil
+
 import jax
 import numpy as np
 import pytest
@@ -53,6 +55,15 @@ def test_what_is_generated_passes_the_audit(folder):
     findings = audit(out)
     assert {"units", "residual", "orientation", "others_stay"} <= {finding.rule for finding in findings}
     assert [finding for finding in findings if not finding.ok] == []
+
+
+@pytest.mark.parametrize("damage", [b"{", b"junk"])
+def test_a_damaged_spec_is_a_finding(folder, tmp_path, damage):
+    scenario = tmp_path / "one"
+    shutil.copytree(folder[1][0], scenario)
+    (scenario / "spec.json").write_bytes(damage)
+    failed = {finding.rule: finding.measured for finding in audit(scenario) if not finding.ok}
+    assert set(failed) == {"files", "spec"} and "is damaged" in failed["spec"]
 
 
 def test_targets_are_what_can_be_set(folder):

@@ -4,18 +4,15 @@ Exit codes: 0 done; 1 the input is wrong, one line says how; 2 the arguments are
 found is bad (a failed audit, a run without a single score); 130 interrupted.
 """
 
-import contextlib
 import os
-import signal
 import sys
-import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, NoReturn
 
 import typer
 
 from arena.analyze_cli import analyze
+from arena.console import console, interruptible, print_json, print_table, progress_bar, say, split_names
 from arena.hypotheses_cli import judge, simulate
 from arena.setup_cli import checkpoints, environments
 
@@ -33,7 +30,7 @@ app.add_typer(environments)
 app.add_typer(checkpoints)
 app.command()(analyze)
 
-EXIT_ERROR, EXIT_BAD_RESULT, EXIT_INTERRUPTED = 1, 3, 130
+EXIT_ERROR, EXIT_BAD_RESULT = 1, 3
 DEMO_METHODS = "random_regress,pc,gies,lingam"
 
 Suite = Annotated[str | None, typer.Option(help="Name of a suite.")]
@@ -58,7 +55,7 @@ def demo(
     _execute(sources, DEMO_METHODS, out, jobs=jobs, timeout=120.0)
     _report(out, "table", None)
     if absent:
-        _say(f"Without real data: {absent}", "dim")
+        say(f"Without real data: {absent}", "dim")
 
 
 @app.command()
@@ -82,11 +79,11 @@ def generate(
     from arena.generate import generate as write
     from arena.selection import Selection
 
-    select = Selection(_split(families), max_d, limit, replicates, seed)
-    with _interruptible() as check, _progress("scenarios", check) as bar:
+    select = Selection(split_names(families), max_d, limit, replicates, seed)
+    with interruptible() as check, progress_bar("scenarios", check) as bar:
         told = lambda event: bar(event.done, event.total, event.id)  # noqa: E731
         paths = write(suite, out, select, protocol=protocol, scaling=scaling, jobs=jobs, progress=told)
-    _say(f"{len(paths)} scenarios in {out}")
+    say(f"{len(paths)} scenarios in {out}")
 
 
 @app.command()
@@ -127,9 +124,9 @@ def run(
         raise SourceError("say what to run on: a source, or --suite NAME, and not both")
     if not math.isfinite(memory):
         raise RunError(f"memory is {memory} GiB; it must be a finite number")
-    select = Selection(_split(families), max_d, limit, replicates, seed)
+    select = Selection(split_names(families), max_d, limit, replicates, seed)
     what = str(source or suite)
-    result = _execute([what], methods, out, select=select, splits=_split(split) or [], timeout=timeout,
+    result = _execute([what], methods, out, select=select, splits=split_names(split) or [], timeout=timeout,
              budgets=parse_budgets(budget), memory=int(memory * 2**30), jobs=jobs, batch=batch, retry=retry,
              reduced=reduced, executor=executor, address=address, floors=floors)  # fmt: skip
     _print_board(result)
@@ -137,16 +134,16 @@ def run(
         from arena.sources import absent
 
         for name, reason in absent(what).items():
-            _say(f"absent {name}: {reason}", "yellow")
-    _say(f"Results: {out}   Page: arena report {out}")
+            say(f"absent {name}: {reason}", "yellow")
+    say(f"Results: {out}   Page: arena report {out}")
     rows = result.rows()
     status = rows.loc[(rows["control"] == 0) | (rows["control"].min() == 1), "status"]
     if not retry and status.isin(["failed", "timed_out", "invalid"]).any():
-        _say("Some fits did not complete; the same command with --retry does those again", "yellow")
+        say("Some fits did not complete; the same command with --retry does those again", "yellow")
     if reduced:
-        _say(f"Fits in reduced configurations: {int((rows['reduced'] == 1).sum())}")
+        say(f"Fits in reduced configurations: {int((rows['reduced'] == 1).sum())}")
     elif lost := _reducible(result):
-        _say(f"Fits that ran out of time or memory: {lost}; the same command with --reduced does those again", "yellow")
+        say(f"Fits that ran out of time or memory: {lost}; the same command with --reduced does those again", "yellow")
     if not (status == "completed").any():
         raise typer.Exit(EXIT_BAD_RESULT)
 
@@ -172,7 +169,7 @@ def methods(json: Json = False) -> None:
 
     found = describe()
     if json:
-        _print_json(found)
+        print_json(found)
         return
     columns = ("name", "title", "status", "splits", "output", "scores", "licence")
     rows = []
@@ -181,13 +178,13 @@ def methods(json: Json = False) -> None:
         cells = [method["name"], method["title"], method["status"], ", ".join(can.get("splits", ()))]
         cells += [can.get("output", ""), "yes" if can.get("scores") else "no", can.get("licence", "")]
         rows.append(cells)
-    _print_table(columns, rows)
+    print_table(columns, rows)
     for method in found:
         if method["status"] == "unsupported":
-            _say(f"{method['name']}: {method['reason']}", "yellow")
+            say(f"{method['name']}: {method['reason']}", "yellow")
         for need in method["needs"]:
             run = f"; run: {need['command']}" if need["command"] else ""
-            _say(f"{method['name']}: {need['what']}{run}", "yellow")
+            say(f"{method['name']}: {need['what']}{run}", "yellow")
 
 
 @app.command()
@@ -195,7 +192,7 @@ def schema() -> None:
     """Print the JSON Schema of SCM specs."""
     from arena.spec import json_schema
 
-    _print_json(json_schema())
+    print_json(json_schema())
 
 
 @app.command()
@@ -210,11 +207,11 @@ def show(
     spec = load(source)
     print(cards.text(spec))
     columns = ("variable", "role", "unit", "range", "equation or distribution")
-    _print_table(columns, [[x.name, x.role, x.unit, x.range, x.equation] for x in cards.lines(spec)])
+    print_table(columns, [[x.name, x.role, x.unit, x.range, x.equation] for x in cards.lines(spec)])
     if html is not None:
         from eval.card import write_card
 
-        _say(f"Page: {write_card(spec, html)}")
+        say(f"Page: {write_card(spec, html)}")
 
 
 @app.command()
@@ -234,16 +231,16 @@ def audit(
 
     if (directory is None) == (family is None):
         raise SourceError("say what to check: a folder, or --family NAME, and not both")
-    findings = audit_family(family, _split(only)) if family else check(directory)  # type: ignore[arg-type]
+    findings = audit_family(family, split_names(only)) if family else check(directory)  # type: ignore[arg-type]
     failed = [finding for finding in findings if not finding.ok]
     if json:
-        _print_json([dataclasses.asdict(finding) for finding in findings])
+        print_json([dataclasses.asdict(finding) for finding in findings])
     else:
         shown = sorted(findings if verbose else failed, key=lambda f: (f.rule, f.where))
         rows = [[f.rule, f.where, f.measured, f.limit, "ok" if f.ok else "failed"] for f in shown]
         if rows:
-            _print_table(("rule", "where", "measured", "limit", ""), rows)
-        _say(f"{len(findings)} checks, {len(failed)} failed")
+            print_table(("rule", "where", "measured", "limit", ""), rows)
+        say(f"{len(findings)} checks, {len(failed)} failed")
     if failed:
         raise typer.Exit(EXIT_BAD_RESULT)
 
@@ -280,34 +277,6 @@ def _fail(message: str) -> NoReturn:
     raise SystemExit(EXIT_ERROR)
 
 
-@contextlib.contextmanager
-def _interruptible() -> Iterator[Callable[[], None]]:
-    """Say what an interrupt leaves; whatever calls us would pass it on without a word.
-
-    Yields a function that raises KeyboardInterrupt if one came and was lost: Python drops exceptions that are raised
-    while it collects garbage.
-    """
-    came: list[int] = []
-
-    def note(signum: int, frame: Any) -> NoReturn:
-        came.append(signum)
-        raise KeyboardInterrupt
-
-    def check() -> None:
-        if came:
-            raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGINT, note)
-    try:
-        yield check
-        check()
-    except KeyboardInterrupt:
-        print("interrupted; the same command goes on from here", file=sys.stderr)
-        raise typer.Exit(EXIT_INTERRUPTED) from None
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
 def _execute(
     sources: list[str],
     methods: str,
@@ -320,10 +289,10 @@ def _execute(
     from eval.launch import run as launch
     from methods import registry
 
-    chosen = _split(methods) or []
+    chosen = split_names(methods) or []
     chosen += [name for name in registry.floors() if floors and chosen and name not in chosen]
     limits = {**dict.fromkeys(chosen, timeout), **budgets} if budgets else timeout
-    with _interruptible() as check, _progress("scenarios", check) as made, _progress("fits", check) as fitted:
+    with interruptible() as check, progress_bar("scenarios", check) as made, progress_bar("fits", check) as fitted:
 
         def after_fit(event: Any) -> None:
             row = event.row
@@ -348,9 +317,9 @@ def _reducible(result: Any) -> int:
 def _print_board(result: Any, published: bool = False) -> None:
     from eval.report import beside, render_table
 
-    console, board = _console(), result.leaderboard()
+    to, board = console(), result.leaderboard()
     board = beside(board) if published else board
-    console.print(render_table(board, result.failures(), width=console.width))
+    to.print(render_table(board, result.failures(), width=to.width))
 
 
 def _report(run: Path, format: str, out: Path | None, published: bool = False, figures: bool = True) -> None:
@@ -374,84 +343,9 @@ def _report(run: Path, format: str, out: Path | None, published: bool = False, f
             "json": lambda: reports.to_json(board, result.failures()),
         }[format]()
         print(text, end="" if text.endswith("\n") else "\n")
-    _say(f"Report: {page}")
+    say(f"Report: {page}")
     if figures and not reports.figures_available():
-        _say(f"The page has no figures; run: {reports.INSTALL}", "yellow")
-
-
-def _split(names: str | None) -> list[str] | None:
-    return None if names is None else [name.strip() for name in names.split(",") if name.strip()]
-
-
-def _console(stderr: bool = False) -> Any:
-    from rich.console import Console
-
-    console = Console(stderr=stderr, highlight=False)
-    if not console.is_terminal:
-        console.width = 160  # a file or a pipe has no width of its own
-    return console
-
-
-def _say(text: str, style: str = "") -> None:
-    """A remark for the person; standard output is kept for results."""
-    _console(stderr=True).print(text, style=style, soft_wrap=True, markup=False)
-
-
-def _print_json(value: Any) -> None:
-    import json
-
-    print(json.dumps(value, indent=2, ensure_ascii=False))
-
-
-def _print_table(columns: tuple[str, ...], rows: list[list[str]]) -> None:
-    from rich.box import SIMPLE
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(*columns, box=SIMPLE)
-    for row in rows:
-        table.add_row(*map(Text, row))
-    _console().print(table)
-
-
-class _progress:  # noqa: N801  (used like a function)
-    """A bar with count, rate and time left on standard error; where that is no terminal, a line now and then."""
-
-    SECONDS_BETWEEN_LINES = 15.0
-
-    def __init__(self, unit: str, check: Callable[[], None]):
-        self.check = check
-        self.unit, self.bar, self.began, self.said, self.first = unit, None, time.monotonic(), time.monotonic(), 0
-
-    def __enter__(self) -> "_progress":
-        return self
-
-    def __call__(self, done: int, total: int, note: str) -> None:
-        self.check()
-        now = time.monotonic()
-        if self.bar is None:
-            self.bar, self.began, self.first = self._start(total, done), now, done
-        rate = (done - self.first) / max(now - self.began, 1e-9)
-        self.bar.update(self.bar.task_ids[0], completed=done, rate=f"{rate:.1f}/s" if rate else "", note=note)
-        if self.bar.disable and now - self.said > self.SECONDS_BETWEEN_LINES:
-            self.said = now
-            left = f", {(total - done) / rate:.0f} s left" if rate else ""
-            print(f"{done}/{total} {self.unit}, {rate:.1f}/s{left}", file=sys.stderr)
-
-    def _start(self, total: int, done: int) -> Any:
-        from rich import progress
-
-        console, text = _console(stderr=True), progress.TextColumn
-        columns = (progress.BarColumn(30), progress.MofNCompleteColumn(), text(self.unit), text("{task.fields[rate]}"),
-                   progress.TimeRemainingColumn(), text("{task.fields[note]}", style="dim", markup=False))  # fmt: skip
-        bar = progress.Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
-        bar.add_task(self.unit, total=total, completed=done, rate="", note="")
-        bar.start()
-        return bar
-
-    def __exit__(self, *_: object) -> None:
-        if self.bar is not None:
-            self.bar.stop()
+        say(f"The page has no figures; run: {reports.INSTALL}", "yellow")
 
 
 if __name__ == "__main__":

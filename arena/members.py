@@ -1,11 +1,15 @@
 """What a suite holds: an SCM, and how it is measured."""
 
 import dataclasses
+from collections.abc import Mapping
 
 import numpy as np
 
 from arena.protocols import PROTOCOLS, Protocol
 from arena.spec import SCMSpec
+
+#: An edge whose response (see `arena.calibrate.Calibrated`) is below this is counted as weak.
+RESPONSE_FLOOR = 0.02
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,3 +52,8 @@ class Member:
     baseline: np.ndarray
     weak_edges: list[tuple[str, str, float]]
     rejected: list[str]
+
+
+def weak_edges(response: Mapping[tuple[str, str], float]) -> list[tuple[str, str, float]]:
+    """The edges whose parent hardly moves the child, as (parent, child, response)."""
+    return [(*edge, round(moved, 5)) for edge, moved in response.items() if moved < RESPONSE_FLOOR]

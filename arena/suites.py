@@ -12,7 +12,7 @@ from arena.calibrate import Scaling, calibrate
 from arena.compiler import PARENTS_STEP
 from arena.errors import SourceError
 from arena.keys import key_of, rng_of
-from arena.members import Member, Variant
+from arena.members import Member, Variant, weak_edges
 from arena.pool import Frame
 from arena.protocols import PROTOCOLS
 from arena.quality import problem
@@ -30,8 +30,6 @@ MAX_CANDIDATES = 100
 BATCH = 64
 #: What the SCMs of a grid are, and the first part of their ids.
 FAMILY = "synthetic"
-#: An edge whose response (see `arena.calibrate.Calibrated`) is below this is counted as weak.
-RESPONSE_FLOOR = 0.02
 #: One in five SCMs of the full grid has dependent roots: 200 of 1,000 (paper A.1, Root dependency).
 DEPENDENT_ROOTS = ("correlated_normal", "random_covariance_normal", "uniform_ball")
 
@@ -263,7 +261,7 @@ def accepted(
             if fault:
                 faults[cell.scm].append(fault)
             else:
-                weak = [(*edge, round(moved, 5)) for edge, moved in response.items() if moved < RESPONSE_FLOOR]
+                weak = weak_edges(response)
                 found[cell.scm] = Member(cell.scm, FAMILY, spec, values.T, weak, faults[cell.scm])
     return [found[cell.scm] for cell in places]
 

@@ -4,12 +4,9 @@ import dataclasses
 from collections.abc import Sequence
 
 from arena import authored
-from arena.members import Member, Variant
+from arena.members import Member, Variant, weak_edges
 from arena.pool import Frame
 from arena.spec import SCMSpec
-
-#: As `arena.suites.RESPONSE_FLOOR`: an edge whose response is below this is counted as weak.
-RESPONSE_FLOOR = 0.02
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,13 +58,6 @@ def members(places: Sequence[Place], *, jobs: int | None = None) -> list[Member]
     """The SCM at each place, as it is written."""
     found = authored.sampled([place.spec for place in places], places[0].frame, jobs=jobs)
     return [
-        Member(
-            place.scm,
-            place.family,
-            one.spec,
-            one.values.T,
-            [(*edge, round(moved, 5)) for edge, moved in one.response.items() if moved < RESPONSE_FLOOR],
-            [],
-        )
+        Member(place.scm, place.family, one.spec, one.values.T, weak_edges(one.response), [])
         for place, one in zip(places, found, strict=True)
     ]

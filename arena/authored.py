@@ -107,7 +107,8 @@ def _frame(specs: Sequence[SCMSpec]) -> Frame:
 
 def _parts(one: SCMSpec) -> list[Blueprint]:
     """The components of a spec."""
-    return [part for n in one.nodes for part in ((n.component, n.channel) if n.parents else (n.component,))]
+    structural = [part for node in one.nodes if node.parents for part in (node.component, node.channel)]
+    return [*structural, *(node.component for node in one.nodes if node.root is not None)]
 
 
 def sampled(specs: Sequence[SCMSpec], frame: Frame | None = None, *, jobs: int | None = None) -> list[Calibrated]:

@@ -78,7 +78,18 @@ def _line(node: NodeSpec) -> Line:
 
 
 def equation(node: NodeSpec) -> str:
-    """The structural equation of a variable with its noise and constants, or its distribution."""
+    """The structural equation of a variable with noise and constants, or its distribution, and what is done to it."""
+    found = _equation(node)
+    if node.strength != 1.0:
+        found = f"{node.strength:.6g} times ({found})"
+    if node.extra_noise:
+        found += f"; more noise gaussian(scale {node.extra_noise:.6g})"
+    if node.scaling is not None:
+        found += f"; then less {node.scaling[0]:.6g}, divided by {node.scaling[1]:.6g}"
+    return found
+
+
+def _equation(node: NodeSpec) -> str:
     if node.root is not None:
         return _call(node.root.family, node.root.model_dump(exclude={"family"}))
     if node.mechanism is None:

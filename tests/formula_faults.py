@@ -260,6 +260,49 @@ def edge_without_a_reason(data):
     return True
 
 
+@fault("exactness")
+def clipped_within(data):
+    """A clip that something else hides."""
+    node, _ = equations(data)[0]
+    at, width = middle(node)
+    node["mechanism"]["expression"] = f"1 * min({node['mechanism']['expression']}, most)"
+    with_constant(node, "most", at + width / 4, node["unit"])
+    return True
+
+
+@fault("schema")
+def two_contracts(data):
+    """Two equations for one variable."""
+    data["equations"].append(data["equations"][0] | {"id": "another", "law": "another law"})
+    return True
+
+
+@fault("schema")
+def changed_behind_the_formula(data):
+    """An equation that is multiplied by something its units do not see."""
+    next(node for node in data["nodes"] if node.get("mechanism"))["strength"] = -1.0
+    return True
+
+
+@fault("resamplers")
+def set_beyond_its_range(data):
+    """A variable that is set to what it cannot be."""
+    node = next(node for node in data["nodes"] if node.get("resampler"))
+    low, high = node["range"]
+    node["resampler"] = {"family": "uniform", "low": low, "high": high + 2 * (high - low)}
+    return True
+
+
+@fault("kinds")
+def continuous_called_binary(data):
+    """A continuous variable that is called a switch, so that other gates pass it over."""
+    for node in data["nodes"]:
+        if node.get("root") and node.get("kind", "continuous") == "continuous":
+            node["kind"] = "binary"
+            return True
+    return False
+
+
 @fault("process_form")
 def misnamed_process(data):
     """A rule that is called a count."""

@@ -4,9 +4,11 @@
 """
 
 import itertools
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+import jax
 import numpy as np
 
 from arena.dataset import Dataset
@@ -23,18 +25,26 @@ LEAST_PROCESSES = 3
 RESIDUAL, JUMPED = 1e-5, 0.002
 #: Least share of rows in which a cause acts as its edge says; what moves by less than this share of its range does not.
 SIGN_SHARE, ROUNDED = 0.95, 1e-9
+#: How far a cause is raised, in its standard deviations; the next where nothing moves.
+STEPS = (0.1, 1.0, 3.0)
 #: Least share of rows within a range of validity.
 VALID_SHARE = 0.99
+#: Values of an ordinal variable at most.
+MOST_LEVELS = 100
+#: How far outside its range a value may lie, in widths of the range.
+FAR = 4.0
 #: Largest correlation of two continuous variables.
 CORRELATION = 0.90
 #: Least mean effect of a parent on its child's equation, in standard deviations of the child.
 RESPONSE = 0.01
 #: The same where an exception is declared.
 LEAST_RESPONSE = 1e-6
+#: Points of the variables' ranges at which units are compared.
+POINTS = 40
 #: A constant has four digits right.
 DIGITS = 5e-5
-#: Operations at the top of an equation that cut its value off.
-CUTS = ("min", "max", "where")
+#: Operations that would cut an equation's value off.
+CUTS = ("min", "max")
 JUMPS = ("floor", "lt", "le", "where")
 
 
@@ -43,7 +53,7 @@ def schema(spec: SCMSpec) -> Verdict:
     missing = [*_missing_of_spec(spec)]
     for node in spec.nodes:
         missing += [f"'{node.name}': {field}" for field in _missing_of(node)]
-    missing += [f"{edge.source} -> {edge.target}: reason" for edge in spec.edges if not edge.reason]
+    missing += [f"{edge.source} -> {edge.target}: reason" for edge in spec.edges if not (edge.reason or "").strip()]
     missing += [f"{edge.source} -> {edge.target}: sign" for edge in spec.edges if not edge.sign]
     return _some(missing, "missing") or "all there", "every field of A.5", not missing
 
@@ -54,14 +64,22 @@ def _missing_of_spec(spec: SCMSpec) -> Iterator[str]:
     yield from (field for field, value in fields.items() if not value)
     if not any(equation.core for equation in spec.equations):
         yield "a core equation"
-    ids = [equation.id for equation in spec.equations]
-    yield from (f"another id for equation '{id}'" for id in sorted({id for id in ids if ids.count(id) > 1}))
+    for field in ("id", "solve_for"):
+        found = [getattr(equation, field) for equation in spec.equations]
+        yield from (f"another {field} than '{one}'" for one in sorted({one for one in found if found.count(one) > 1}))
+    for one in spec.exceptions:
+        wanted = 2 if one.gate in ("correlation", "live_parents") else 1
+        if len(set(one.variables)) != wanted:
+            yield f"{wanted} variables of the exception '{one.gate}' on {', '.join(one.variables)}"
 
 
 def _missing_of(node: NodeSpec) -> Iterator[str]:
     for field in ("unit", "description", "role", "range", "measurement"):
-        if getattr(node, field) is None:
+        value = getattr(node, field)
+        if value is None or isinstance(value, str) and not value.strip():
             yield field
+    if (node.strength, node.extra_noise, node.scaling) != (1.0, 0.0, None):
+        yield "an equation without strength, extra_noise and scaling, which units do not see"
     if node.parents and node.process is None:
         yield "process"
     if node.intervention is not None and node.resampler is None:
@@ -121,6 +139,8 @@ def units(spec: SCMSpec) -> Verdict:
             return f"'{node.name}': {error}", "consistent units", False
         if not off <= worst:
             worst, where = off, f"'{node.name}'"
+        if not off <= TOLERANCE:
+            break  # also where it is not a number
     return f"{where} relative difference {worst:.2g}", f"at most {TOLERANCE:g}", worst <= TOLERANCE
 
 
@@ -136,7 +156,7 @@ def orientation(spec: SCMSpec) -> Verdict:
             wrong.append(f"'{equation.id}': a range of a variable that is not in it")
         else:
             symbols = [nodes[name].symbol for name in (equation.solve_for, *equation.inputs)]
-            absent = [s or "a symbol" for s in symbols if not s or s not in equation.relation]
+            absent = [s or "a symbol" for s in symbols if not s or not _is_word(s, equation.relation)]
             wrong += [f"'{equation.id}': {absent[0]} does not occur in '{equation.relation}'"] if absent else []
     return _some(wrong, "broken") or f"{len(spec.equations)} contracts kept", "contract and graph agree", not wrong
 
@@ -149,13 +169,19 @@ def exactness(spec: SCMSpec) -> Verdict:
         if node.name in contracts:
             if expression is None or node.noise is not None or node.extra_noise:
                 wrong.append(f"'{node.name}' is no formula without noise")
-            elif expression.operations and expression.operations[-1][0] in CUTS:
-                wrong.append(f"'{node.name}' is cut off by {expression.operations[-1][0]}")
+            elif cuts := _cuts(expression):
+                wrong.append(f"'{node.name}' is cut off by {cuts[0]}")
             elif node.process not in ("explicit_equation", "physical_law", "empirical_relation"):
                 wrong.append(f"'{node.name}' has an equation and the process {node.process}")
         elif node.process == "explicit_equation":
             wrong.append(f"'{node.name}' is called an explicit equation and has no contract")
     return _some(wrong, "wrong") or f"{len(contracts)} exact", "formulas as they are", not wrong
+
+
+def _cuts(expression: Expression) -> list[str]:
+    """Operations that cut the value off: a min or max anywhere, a choice at the end; a choice within is a regime."""
+    used = [name for name, *_ in expression.operations]
+    return [*(name for name in used if name in CUTS), *(name for name in used[-1:] if name == "where")]
 
 
 def constants(spec: SCMSpec) -> Verdict:
@@ -179,6 +205,21 @@ def constants(spec: SCMSpec) -> Verdict:
     return _some(wrong, "wrong") or f"{checked} right", "four digits", not wrong
 
 
+def resamplers(spec: SCMSpec) -> Verdict:
+    """What is set takes values that its variable can have: within the range, and of its kind."""
+    wrong, u = [], np.linspace(0.002, 0.998, 257, dtype=np.float32)
+    for node in spec.nodes:
+        if node.resampler is None or node.range is None:
+            continue
+        quantile: Any = node.resampling.module(np.float32)
+        values, slack = np.asarray(jax.vmap(quantile)(u)), 1e-6 * (node.range[1] - node.range[0])
+        if values.min() < node.range[0] - slack or values.max() > node.range[1] + slack:
+            wrong.append(f"'{node.name}' is set to {values.min():.4g} ... {values.max():.4g}")
+        elif node.kind != "continuous" and len(np.unique(values)) > MOST_LEVELS:
+            wrong.append(f"'{node.name}' is {node.kind} and set to any number")
+    return _some(wrong, "wrong") or "all within", "values that the variable can have", not wrong
+
+
 def live_parents(spec: SCMSpec, response: Mapping[tuple[str, str], float]) -> Verdict:
     """Every parent moves its child's equation."""
     allowed = excused(spec, "live_parents")
@@ -187,7 +228,7 @@ def live_parents(spec: SCMSpec, response: Mapping[tuple[str, str], float]) -> Ve
         for (source, target), moved in response.items()
         if moved < (LEAST_RESPONSE if tuple(sorted((source, target))) in allowed else RESPONSE)
     }
-    least = min(response.values())
+    least = min(response.values(), default=0.0)
     return _some(sorted(dead), "dead") or f"least response {least:.2g}", f"at least {RESPONSE:g}", not dead
 
 
@@ -218,11 +259,13 @@ def residual(spec: SCMSpec, table: Dataset) -> Verdict:
             off = np.sort(off)[: len(off) - int(JUMPED * len(off))]
         if not (largest := float(off.max())) <= worst:
             worst, where = largest, f"'{node.name}'"
+        if not largest <= RESIDUAL:
+            break  # also where it is not a number
     return f"{where} relative residual {worst:.2g}", f"at most {RESIDUAL:g}", worst <= RESIDUAL
 
 
 def signs(spec: SCMSpec, table: Dataset) -> Verdict:
-    """Raising a cause moves its effect as the edge says, the other causes as they are, in 95 % of rows or more."""
+    """Raising a cause moves its effect as the edge says, all else as it is, in 95 % of the rows that move."""
     said = {(edge.source, edge.target): edge.sign for edge in spec.edges}
     values = {name: table.values[:, k].astype(np.float64) for k, name in enumerate(table.names)}
     kinds = {node.name: node.kind for node in spec.nodes}
@@ -232,23 +275,26 @@ def signs(spec: SCMSpec, table: Dataset) -> Verdict:
         for parent in node.parents if equation else ():
             if (sign := said.get((parent, node.name))) not in ("+", "-"):
                 continue
-            step = _step(values[parent], kinds[parent])
-            with np.errstate(all="ignore"):
-                moved = equation({**values, parent: values[parent] + step}) - equation(values)  # type: ignore[misc]
-            against = moved < 0 if sign == "+" else moved > 0
-            share, checked = (
-                float(np.mean(against & (np.abs(moved) > ROUNDED * np.ptp(values[node.name])))),
-                checked + 1,
-            )
+            moved = np.zeros(0)
+            for size in STEPS:
+                step = _step(values[parent], kinds[parent], size)
+                with np.errstate(all="ignore"):
+                    moved = equation({**values, parent: values[parent] + step}) - equation(values)  # type: ignore[misc]
+                moved = moved[np.abs(moved) > ROUNDED * max(float(np.ptp(values[node.name])), 1e-30)]
+                if len(moved):
+                    break
+            if not len(moved):  # a rule that none of these steps turns; `live_parents` knows whether anything does
+                continue
+            checked, share = checked + 1, float(np.mean(moved < 0 if sign == "+" else moved > 0))
             if share > 1.0 - SIGN_SHARE:
-                wrong.append(f"{parent} -> {node.name} is not {sign} in {100 * share:.0f} % of rows")
+                wrong.append(f"{parent} -> {node.name} is not {sign} in {100 * share:.0f} % of the rows that move")
     return _some(wrong, "wrong") or f"{checked} right", f"at least {100 * SIGN_SHARE:g} % of rows", not wrong
 
 
-def _step(column: np.ndarray, kind: str) -> np.ndarray | float:
-    """How far a cause is raised: a tenth of its spread, or to its next value."""
+def _step(column: np.ndarray, kind: str, size: float) -> np.ndarray | float:
+    """How far a cause is raised: `size` of its spread, or to its next value."""
     if kind == "continuous":
-        return 0.1 * float(column.std())
+        return size * float(column.std())
     levels = np.unique(column)
     return levels[np.minimum(np.searchsorted(levels, column) + 1, len(levels) - 1)] - column
 
@@ -283,6 +329,28 @@ def validity(spec: SCMSpec, table: Dataset) -> Verdict:
             outside.append(f"'{name}' in {what} [{low:g}, {high:g}] {found}")
     limit = f"at least {100 * VALID_SHARE:g} % of rows within"
     return _some(outside, "outside") or f"{100 * least:.1f} % at least", limit, not outside
+
+
+def kinds(spec: SCMSpec, table: Dataset) -> Verdict:
+    """Values are what their variable's kind says: 0 and 1, whole numbers, few levels."""
+    wrong = []
+    for node in spec.nodes:
+        column = table.values[:, table.names.index(node.name)]
+        levels, whole = len(np.unique(column)), bool((column == np.round(column)).all())
+        fits = {"binary": set(np.unique(column)) <= {0.0, 1.0}, "count": whole, "categorical": whole,
+                "ordinal": levels <= MOST_LEVELS}.get(node.kind, True)  # fmt: skip
+        wrong += [] if fits else [f"'{node.name}' is {node.kind} and has {levels} values"]
+    return _some(wrong, "wrong") or "all fit", "values of their kind", not wrong
+
+
+def no_runaway(spec: SCMSpec, table: Dataset) -> Verdict:
+    """No value lies far outside its range, by several times its width: one such row would make the variance."""
+    far = []
+    for node in spec.nodes:
+        (low, high), column = node.range or (-np.inf, np.inf), table.values[:, table.names.index(node.name)]
+        if column.min() < low - FAR * (high - low) or column.max() > high + FAR * (high - low):
+            far.append(f"'{node.name}' in [{column.min():.4g}, {column.max():.4g}], its range is [{low:g}, {high:g}]")
+    return _some(far, "run away") or "none", f"within {FAR:g} times the range", not far
 
 
 def boundary_mass(spec: SCMSpec, table: Dataset) -> Verdict:
@@ -330,12 +398,15 @@ SPEC_GATES: dict[str, Callable[[SCMSpec], Verdict]] = {
     "orientation": orientation,
     "exactness": exactness,
     "constants": constants,
+    "resamplers": resamplers,
 }
 TABLE_GATES: dict[str, Callable[[SCMSpec, Dataset], Verdict]] = {
     "non_constant": non_constant,
     "residual": residual,
     "signs": signs,
     "validity": validity,
+    "kinds": kinds,
+    "no_runaway": no_runaway,
     "boundary_mass": boundary_mass,
     "correlation": correlation,
     "dominant_category": dominant_category,
@@ -352,6 +423,11 @@ def formula_of(node: NodeSpec) -> Expression | None:
     if node.mechanism is None or node.mechanism.family != "formula":
         return None
     return parse(node.mechanism.expression, node.parents, node.mechanism.constants)  # type: ignore[attr-defined]
+
+
+def _is_word(symbol: str, text: str) -> bool:
+    """Whether a symbol occurs by itself, not only within another word."""
+    return re.search(rf"(?<![A-Za-z0-9_]){re.escape(symbol)}(?![A-Za-z0-9_])", text) is not None
 
 
 def _uses(node: NodeSpec, *operations: str) -> bool:
@@ -388,11 +464,10 @@ _FORMS: dict[str, Callable[[NodeSpec], bool]] = {
 
 
 def _within(spec: SCMSpec, name: str) -> np.ndarray:
-    """Some values of a variable, within its range."""
+    """Some values of a variable, over its range; in another order for every variable."""
     low, high = next(node for node in spec.nodes if node.name == name).range or (0.5, 2.0)
-    # Different for every variable, so that no difference of two vanishes.
-    start = (sum(map(ord, name)) % 97) / 970.0
-    return low + (high - low) * (0.2 + start + 0.4 * np.linspace(0.0, 1.0, 5))
+    rng = np.random.default_rng(sum(map(ord, name)))
+    return low + (high - low) * rng.permutation(np.linspace(0.01, 0.99, POINTS))
 
 
 def _columns(spec: SCMSpec, table: Dataset, gate: str | None, *, continuous: bool) -> Iterable[tuple[int, NodeSpec]]:

@@ -79,6 +79,8 @@ def no_template_reasons(pool: Pool) -> Verdict:
     for one in pool:
         for edge in one.spec.edges:
             said[_without_names(edge.reason or "", one.spec)].append(f"{one.name}: {edge.source} -> {edge.target}")
+    if not said:
+        return None
     text, where = max(said.items(), key=lambda item: len(item[1]))
     return f"'{text[:60]}' {len(where)} times: {where[0]}", f"at most {SAME_REASON} times", len(where) <= SAME_REASON
 
@@ -86,6 +88,8 @@ def no_template_reasons(pool: Pool) -> Verdict:
 def core_equations(pool: Pool) -> Verdict:
     """An equation is the core of at most two scenarios."""
     count = collections.Counter(law for one in pool for law in {e.law.lower() for e in one.spec.equations if e.core})
+    if not count:
+        return None
     law, most = count.most_common(1)[0]
     return f"'{law}' in {most} of {len(pool)}", f"at most {SAME_CORE}", most <= SAME_CORE
 

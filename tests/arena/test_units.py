@@ -68,6 +68,10 @@ def test_a_wrong_equation_is_found(expression, parents, result, constants, said)
     assert said in str(error.value)
 
 
+def test_an_equation_that_gives_no_number_is_not_right():
+    assert np.isnan(off("log((z - far) / far)", {"z": "m"}, "1", {"far": (1e6, "m")}))
+
+
 @pytest.mark.parametrize("text", ["furlongs/fortnite", "K +", "m**", "W/(m*", "3", ""])
 def test_what_is_no_unit_is_refused(text):
     if text == "":

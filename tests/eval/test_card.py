@@ -56,6 +56,12 @@ def test_equations_are_written_out(spec, name, said):
     assert cards.equation(next(node for node in spec.nodes if node.name == name)) == said
 
 
+def test_what_is_done_to_an_equation_is_said():
+    half = {"family": "linear_additive", "weight": [2.0], "bias": 0.0}
+    node = arena.NodeSpec(name="y", parents=["x"], mechanism=half, strength=0.5, extra_noise=0.1, scaling=(3.0, 4.0))
+    assert cards.equation(node) == "0.5 times (2 x); more noise gaussian(scale 0.1); then less 3, divided by 4"
+
+
 def test_any_spec_has_a_card(tmp_path):
     spec = random_spec(0)
     assert len(cards.lines(spec)) == 10 and "10 variables" in cards.text(spec)

@@ -4,8 +4,7 @@ import collections
 import itertools
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-
-import networkx as nx
+from typing import Any
 
 from arena.authored import Authored
 from arena.formula import DOMAINS
@@ -29,6 +28,8 @@ Pool = Sequence[Authored]
 
 def no_same_support(pool: Pool) -> Verdict:
     """No two graphs are the same up to names: a Weisfeiler-Lehman hash first, then exactly."""
+    import networkx as nx
+
     graphs = {one.name: nx.from_numpy_array(one.spec.adjacency, create_using=nx.DiGraph) for one in pool}
     same = [
         f"{a} and {b}"
@@ -39,7 +40,7 @@ def no_same_support(pool: Pool) -> Verdict:
     return _listed(same), "no two alike", not same
 
 
-def _support_hash(graph: nx.DiGraph) -> tuple[int, ...]:
+def _support_hash(graph: Any) -> tuple[int, ...]:
     """The colours after some rounds, where a variable's colour is that of its parents and of its children."""
     colour = dict.fromkeys(graph, 0)
     for _ in range(4):

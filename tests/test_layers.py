@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 LAYERS = ["mechanisms", "arena", "methods", "eval"]
 #: The user's doors stand on top of every layer and import from them lazily.
-ON_TOP = {f"arena/{name}.py" for name in ("__init__", "cli", "analyze_cli", "hypotheses_cli", "setup_cli")}
+ON_TOP = {f"arena/{name}.py" for name in ("__init__", "cli", "console", "analyze_cli", "hypotheses_cli", "setup_cli")}
 
 
 def imported(path: Path) -> set[str]:
